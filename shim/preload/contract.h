@@ -1,0 +1,44 @@
+/* What the preloaded part and the core know of each other: one struct each way. */
+#ifndef VRAMGUARD_PRELOAD_CONTRACT_H
+#define VRAMGUARD_PRELOAD_CONTRACT_H
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Thread-local data lives in the preloaded part alone: a host may have used up the static TLS that a library loaded
+ * later would need. */
+struct vg_thread_state {
+  int in_driver_call; /* this thread is inside a driver call that we made: whatever comes back to us passes uncounted */
+};
+
+struct vg_preload_api {
+  const char* build; /* VRAMGUARD_VERSION; the two files belong together only when it is equal */
+  unsigned function_count;
+  struct vg_thread_state* (*thread_state)(void);
+  /* What the program would reach without us: another interposer's function, or the driver's. NULL if there is none. */
+  void* (*chain_symbol)(const char* name);
+  /* The driver's own function, past every interposer. NULL if this driver does not export it. */
+  void* (*driver_symbol)(const char* name);
+  /* Our entry for row `index` of driver_functions.inc: what programs get in place of the driver's function. */
+  void* (*entry)(unsigned index);
+  /* 1 if VRAMGUARD_ON_ERROR=run: go on unguarded where the guard cannot start. */
+  int (*run_on_error)(void);
+};
+
+struct vg_core_api {
+  const char* build;
+  unsigned function_count;
+  void* const* functions; /* the wrapper of each row */
+};
+
+/* The only symbol that the core exports. Callable from several threads at once, any number of times; never blocks.
+ * NULL when the two files do not belong together. */
+typedef const struct vg_core_api* (*vg_core_attach_function)(const struct vg_preload_api*);
+#define VG_CORE_ATTACH "vramguard_core_attach"
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,50 @@
+/* What dlsym and dlvsym answer for a name of our table. Everything else, and every doubtful case, is left to the next
+ * dlsym: it is entered with the caller's own return address, so RTLD_NEXT and RTLD_DEFAULT keep their meaning. */
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <link.h>
+
+#include "shim/preload/preload.h"
+
+extern __thread struct vg_thread_state vg_thread;
+
+/* Returned in two registers; read by the assembly. */
+struct answer {
+  long answered;  /* 0: go on to `address`, the next dlsym; 1: `address` is the answer */
+  void* address;
+};
+
+static void* ask(void* handle, const char* name, const char* version) {
+  return version ? vg_next_dlvsym()(handle, name, version) : vg_next_dlsym()(handle, name);
+}
+
+static int inside(const void* address, const void* library_address) {
+  Dl_info caller, library;
+  return dladdr(address, &caller) && dladdr(library_address, &library) && caller.dli_fbase == library.dli_fbase;
+}
+
+/* Our exports stand in the global scope. They must not make a process without libcuda, or one that is to be left alone,
+ * believe in a driver. The look-up behind us also sets dlerror as the caller expects it. */
+static int hidden_from_global_scope(void* handle, const char* name, const char* version, void** answer) {
+  if (!vg_is_entry(ask(handle, name, version))) return 0;
+  if (vg_driver_handle() && !vg_disabled()) return 0;
+  *answer = ask(RTLD_NEXT, name, version);
+  return *answer || !vg_driver_handle();
+}
+
+struct answer vg_filter(void* handle, const char* name, const void* caller, const char* version) {
+  struct answer pass = {0, version ? (void*)vg_next_dlvsym() : (void*)vg_next_dlsym()};
+  if (handle == RTLD_NEXT || !name || name[0] != 'c' || name[1] != 'u') return pass;
+  const int index = vg_function_index(name);
+  if (index < 0) return pass;
+
+  if (handle == RTLD_DEFAULT || handle == (void*)_r_debug.r_map) {
+    struct answer hidden = {1, NULL};
+    return hidden_from_global_scope(handle, name, version, &hidden.address) ? hidden : pass;
+  }
+  if (vg_disabled() || vg_thread.in_driver_call) return pass;
+  void* found = ask(handle, name, version);
+  if (!found || vg_is_entry(found) || inside(caller, found)) return pass; /* the driver looking itself up included */
+  if (!vg_driver_library_holds(found)) return pass;
+  return (struct answer){1, vg_entry((unsigned)index)};
+}
