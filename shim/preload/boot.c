@@ -13,7 +13,7 @@
 enum { kPathMax = 4096 };
 
 void* const* vg_core_functions __attribute__((visibility("hidden")));
-__thread struct vg_thread_state vg_thread __attribute__((tls_model("initial-exec"), visibility("hidden")));
+__thread struct vg_thread_state vg_thread;
 
 static struct vg_thread_state* thread_state(void) { return &vg_thread; }
 

@@ -6,6 +6,7 @@
 
         .text
         .hidden vg_core_functions
+        .globl  vg_entries
         .hidden vg_entries
 
         .macro entry symbol

@@ -6,8 +6,6 @@
 
 #include "shim/preload/preload.h"
 
-extern __thread struct vg_thread_state vg_thread;
-
 /* Returned in two registers; read by the assembly. */
 struct answer {
   long answered;  /* 0: go on to `address`, the next dlsym; 1: `address` is the answer */
@@ -24,12 +22,12 @@ static int inside(const void* address, const void* library_address) {
 }
 
 /* Our exports stand in the global scope. They must not make a process without libcuda, or one that is to be left alone,
- * believe in a driver. The look-up behind us also sets dlerror as the caller expects it. */
+ * believe in a driver: then the answer is what stands behind us. That look-up comes last, as dlerror must tell of it. */
 static int hidden_from_global_scope(void* handle, const char* name, const char* version, void** answer) {
+  if (!vg_disabled() && vg_driver_handle()) return 0;
   if (!vg_is_entry(ask(handle, name, version))) return 0;
-  if (vg_driver_handle() && !vg_disabled()) return 0;
   *answer = ask(RTLD_NEXT, name, version);
-  return *answer || !vg_driver_handle();
+  return 1;
 }
 
 struct answer vg_filter(void* handle, const char* name, const void* caller, const char* version) {
