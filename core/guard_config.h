@@ -42,17 +42,18 @@ struct LogConfig {
 struct DeviceBudget {
   std::string device;
   Size budget;
+  unsigned strength = 0;  // of its source (0 files, 1 environment): decides before the more precise name
 };
 
 struct GuardConfig {
   Size budget = Unlimited{};                 // for each device that `devices` does not name
-  std::vector<DeviceBudget> device_budgets;  // the more precise name wins: UUID, then PCI address, then ordinal
+  std::vector<DeviceBudget> device_budgets;  // the stronger source, then the more precise name wins
   std::optional<Size> max_budget;            // the administrator's cap on any budget
   Virtualize virtualize = Virtualize::All;
-  bool quiet = false;                        // no line on the terminal at the first OOM
+  bool quiet = false;  // no line on the terminal at the first OOM
   PressureConfig pressure;
   LogConfig log;
-  std::string source;                        // the last file that was read, for the `start` record; "" if none
+  std::string source;  // the last file that was read, for the `start` record; "" if none
 };
 
 }  // namespace vramguard

@@ -1,0 +1,60 @@
+#include "core/device_budget.h"
+
+#include "core/device_name.h"
+
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+namespace vramguard {
+namespace {
+
+constexpr Bytes kNoBudget = std::numeric_limits<Bytes>::max();
+
+// The bytes that `size` means on a device of `total` bytes; a share is cut to whole bytes.
+Bytes bytes_of(const Size& size, Bytes total) noexcept {
+  if (const auto* bytes = std::get_if<Bytes>(&size)) return *bytes;
+  if (const auto* percent = std::get_if<Percent>(&size)) {
+    const long double share = static_cast<long double>(total) * static_cast<long double>(percent->value) / 100.0L;
+    return std::min(static_cast<Bytes>(share), total);
+  }
+  return kNoBudget;
+}
+
+}  // namespace
+
+Bytes resolve_budget(const GuardConfig& config, std::string_view uuid, std::string_view pci_bus_id, int ordinal,
+                     Bytes total) noexcept {
+  const auto rank = [](unsigned strength, DeviceNameKind kind, std::size_t length) {
+    return std::tuple(strength, static_cast<int>(kind), length);
+  };
+  const Size* best = &config.budget;
+  auto best_rank = rank(0, DeviceNameKind::Ordinal, 0);
+  for (const DeviceBudget& candidate : config.device_budgets) {
+    const auto name = parse_device_name(candidate.device);
+    if (!name || !names_device(*name, uuid, pci_bus_id, ordinal)) continue;
+    const auto candidate_rank = rank(candidate.strength, name->kind, name->uuid.size());
+    if (best != &config.budget && candidate_rank < best_rank) continue;
+    best = &candidate.budget;
+    best_rank = candidate_rank;
+  }
+
+  Bytes budget = bytes_of(*best, total);
+  if (config.max_budget) budget = std::min(budget, bytes_of(*config.max_budget, total));
+  return budget == kNoBudget ? kNoBudget : std::min(budget, total);
+}
+
+DoubtfulNames doubtful_names(const GuardConfig& config, const std::vector<DeviceIdentity>& devices) {
+  DoubtfulNames doubtful;
+  for (const DeviceBudget& budget : config.device_budgets) {
+    const auto name = parse_device_name(budget.device);
+    const auto fits = std::count_if(devices.begin(), devices.end(), [&](const DeviceIdentity& device) {
+      return name && names_device(*name, device.uuid, device.pci_bus_id, device.ordinal);
+    });
+    if (fits == 0) doubtful.unmatched.push_back(budget.device);
+    if (fits > 1) doubtful.ambiguous.push_back(budget.device);
+  }
+  return doubtful;
+}
+
+}  // namespace vramguard
