@@ -1,0 +1,43 @@
+"""CuPy with its default pool: sized to the budget, refused with its own exception, goes on.
+cupy_limit.py BUDGET_BYTES"""
+
+import sys
+
+import cupy
+
+from report import check_card, finish, mib, row
+
+CHUNK = 64 << 20
+budget = int(sys.argv[1])
+
+free, total = cupy.cuda.runtime.memGetInfo()
+row(total == budget and free < budget, "cupy memGetInfo", "the budget", f"total {mib(total)}, free {mib(free)}")
+memory = cupy.cuda.runtime.getDeviceProperties(0)["totalGlobalMem"]
+row(memory == budget, "cupy device properties", "the budget", mib(memory))
+
+held = []
+refusal = None
+while refusal is None and len(held) * CHUNK < 2 * budget:
+    try:
+        held.append(cupy.empty(CHUNK, dtype=cupy.uint8))
+    except Exception as error:  # which one is what is looked at
+        refusal = error
+allocated = len(held) * CHUNK
+row(
+    isinstance(refusal, cupy.cuda.memory.OutOfMemoryError) and budget * 0.7 < allocated < budget,
+    "cupy is refused",
+    "OutOfMemoryError",
+    f"{type(refusal).__name__} at {mib(allocated)}",
+)
+check_card(budget, "cupy")
+
+refusal = None
+del held[len(held) // 2 :]
+cupy.get_default_memory_pool().free_all_blocks()
+try:
+    values = cupy.arange(1_000_000, dtype=cupy.int64)
+    total = int((values * 2).sum())
+    row(total == 999_999_000_000, "cupy goes on", "sum 999999000000", f"sum {total}")
+except Exception as error:
+    row(False, "cupy goes on", "a right sum", f"{type(error).__name__}: {error}")
+finish()
