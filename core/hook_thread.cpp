@@ -1,0 +1,106 @@
+#include "core/hook_thread.h"
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstddef>
+#include <string_view>
+
+#include "core/futex.h"
+#include "core/undisturbed.h"
+
+namespace vramguard {
+
+namespace {
+
+constexpr std::size_t kStackBytes = std::size_t{256} << 10;
+
+bool create_detached(std::size_t stack_bytes, void* (*enter)(void*), void* argument, int& error) {
+  pthread_attr_t attributes;
+  if (pthread_attr_init(&attributes) != 0) return false;
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  if (stack_bytes != 0) pthread_attr_setstacksize(&attributes, stack_bytes);
+  pthread_t thread;
+  error = pthread_create(&thread, &attributes, enter, argument);
+  pthread_attr_destroy(&attributes);
+  return error == 0;
+}
+
+}  // namespace
+
+bool HookThread::start(Work& work) noexcept {
+  work_ = &work;
+  // The new thread inherits the mask.
+  const Undisturbed undisturbed;
+  int error = 0;
+  if (create_detached(kStackBytes, &HookThread::enter, this, error)) return true;
+  // A program with much thread-local data leaves too little of a small stack.
+  return error == EINVAL && create_detached(0, &HookThread::enter, this, error);
+}
+
+void HookThread::wake() noexcept {
+  if (state_.exchange(kWoken, std::memory_order_acq_rel) == kAsleep) futex_wake_all(state_);
+}
+
+void* HookThread::enter(void* self) noexcept {
+  prctl(PR_SET_NAME, "vramguard");
+  static_cast<HookThread*>(self)->loop();
+  return nullptr;
+}
+
+void HookThread::loop() noexcept {
+  const Clock clock;
+  MonotonicTime look = clock.now() + look_around_;
+  for (;;) {
+    state_.exchange(kAwake, std::memory_order_acq_rel);
+    const MonotonicTime next = work_->run(clock.now());
+
+    for (MonotonicTime now = clock.now(); now < next; now = clock.now()) {
+      if (now >= look) {
+        if (only_this_thread_remains()) {
+          work_->run(now);
+          return;
+        }
+        look = now + look_around_;
+      }
+      if (!sleep_until(std::min(next, look))) break;
+    }
+  }
+}
+
+// False when somebody woke us.
+bool HookThread::sleep_until(MonotonicTime time) noexcept {
+  std::uint32_t expected = kAwake;
+  if (!state_.compare_exchange_strong(expected, kAsleep, std::memory_order_acq_rel)) return false;
+  futex_wait(state_, kAsleep, time);
+  expected = kAsleep;
+  return state_.compare_exchange_strong(expected, kAwake, std::memory_order_acq_rel);
+}
+
+bool only_this_thread_remains() noexcept {
+  const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return false;
+  char text[1024];
+  const ssize_t size = read(fd, text, sizeof text);
+  close(fd);
+  if (size <= 0) return false;
+
+  // pid (comm) state ...: the name may hold anything. /proc/self is `main`, whose state is Z once it has ended while
+  // others go on; the 18th field from the state on is the number of threads, `main` included.
+  const std::string_view stat(text, static_cast<std::size_t>(size));
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos || name_end + 2 >= stat.size() || stat[name_end + 2] != 'Z') return false;
+  std::size_t at = name_end + 2;
+  for (int field = 0; field < 17 && at != std::string_view::npos; ++field) at = stat.find(' ', at + 1);
+  if (at == std::string_view::npos) return false;
+  int threads = 0;
+  std::from_chars(stat.data() + at + 1, stat.data() + stat.size(), threads);
+  return threads == 2;
+}
+
+}  // namespace vramguard
