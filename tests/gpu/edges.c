@@ -66,8 +66,7 @@ static void try_edge(const struct session* session, unsigned long long budget, c
   unsigned long long taken = edge->managed ? told_bytes(session) : truth_taken_bytes(&session->truth);
   unsigned long long request = edge->rows ? (hoard.count ? hoard.bytes / hoard.count : 0) : edge->bytes;
   unsigned long long pages = (request + MIB(2) - 1) / MIB(2) + 1;
-  unsigned long long slack = pages * MIB(2) > budget / 100 ? pages * MIB(2) : budget / 100;
-  int exact = taken <= budget && budget - taken <= slack;
+  int exact = taken <= budget && budget - taken <= pages * MIB(2);
   size_t held = hoard.count;
 
   for (size_t i = 0; i < hoard.count; ++i) MUST(cu->cuMemFree_v2(hoard.addresses[i]));
@@ -78,7 +77,7 @@ static void try_edge(const struct session* session, unsigned long long budget, c
   free(hoard.addresses);
 
   report(code == CUDA_ERROR_OUT_OF_MEMORY && exact && again == CUDA_SUCCESS, edge->name,
-         "code 2 at 0.98 to 1.00 of the budget, then goes on", "code %d at %.4f, %zu held, then %d (%s)", code,
+         "code 2 within a request of the budget, goes on", "code %d at %.4f, %zu held, then %d (%s)", code,
          (double)taken / (double)budget, held, again, edge->managed ? "books" : session->source);
 }
 
