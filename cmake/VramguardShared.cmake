@@ -1,0 +1,15 @@
+# What both shared libraries are compiled and linked with, so that nothing of theirs meets the symbols of the process that
+# they are loaded into. The export list comes on top, from each library's version script.
+include_guard(GLOBAL)
+
+add_library(vramguard_shared_flags INTERFACE)
+target_compile_options(vramguard_shared_flags INTERFACE
+  -fvisibility=hidden $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden> $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>
+  -ffunction-sections -fdata-sections)
+target_link_options(vramguard_shared_flags INTERFACE
+  $<$<LINK_LANGUAGE:CXX>:-static-libstdc++> -static-libgcc -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl,-z,relro,-z,now
+  -Wl,--gc-sections -Wl,-z,nodelete
+  # Debian's spdlog target names libfmt.so also where fmt is used header-only.
+  -Wl,--as-needed
+  # A sanitized library takes the sanitizer's functions from the program that loads it.
+  $<$<NOT:$<BOOL:${VRAMGUARD_SANITIZE}>>:-Wl,--no-undefined>)
