@@ -3,12 +3,16 @@
 
 #include <atomic>
 #include <cstdint>
+#include <mutex>
 #include <optional>
 
 #include "core/budget.h"
 #include "core/bytes.h"
+#include "core/clock.h"
+#include "core/guard_config.h"
 #include "core/page_map.h"
 #include "core/pressure.h"
+#include "core/pressure_tracker.h"
 #include "core/statistics.h"
 
 namespace vramguard {
@@ -17,9 +21,11 @@ namespace vramguard {
 // Belongs to one thread.
 class Reservation {
  public:
-  Reservation(Reservation&& other) noexcept;
+  Reservation(Reservation&& other) noexcept : budget_(other.budget_), bytes_(other.bytes_) { other.bytes_ = 0; }
   Reservation& operator=(Reservation&&) = delete;
-  ~Reservation();
+  ~Reservation() {
+    if (bytes_ > 0) budget_->give_back(bytes_);
+  }
   Bytes bytes() const noexcept { return bytes_; }
 
  private:
@@ -32,32 +38,36 @@ class Reservation {
 // Thread-safe. Holds no lock while it calls out. No call allocates memory except the page map's growth.
 class MemoryGuard {
  public:
-  // `wake` is called, from any thread and possibly often, when `used` crosses the next pressure boundary; it must only
-  // wake somebody up. May be null.
+  // `wake` is called, from any thread, when `used` crosses the next pressure boundary or something else asks for
+  // evaluate_pressure(); not again before that has been called, but for a race. It must only wake somebody up. May be
+  // null.
   using Wake = void (*)(void* context) noexcept;
 
   // `budget`: bytes, or kUnlimitedBytes. Thresholds are percentages or bytes of that budget.
   MemoryGuard(Bytes budget, Wake wake, void* wake_context) noexcept;
   MemoryGuard(const MemoryGuard&) = delete;
+  MemoryGuard& operator=(const MemoryGuard&) = delete;
 
   // Admits a call whose cost is known beforehand or bounded by `worst`; nullopt when that does not fit.
   std::optional<Reservation> reserve(Bytes worst) noexcept;
-  // Admits a linear request of `requested` bytes by its worst case under the page rule. Where the worst does not fit but
-  // the pages it may share with others could make it fit, the reservation is empty and settle() decides.
+  // Admits a linear request of `requested` bytes by its worst case under the page rule. Where the worst does not fit
+  // but the pages it may share with others could make it fit, the reservation is empty and settle() decides.
   std::optional<Reservation> reserve_linear(Bytes requested) noexcept;
 
-  // Charges the pages that `range` really took. False: they do not fit and nothing was charged; the caller must undo the
-  // driver's call and refuse. The reservation is used up either way.
+  // Charges the pages that `range` really took. False: they do not fit and nothing was charged; the caller must undo
+  // the driver's call and refuse. The reservation is used up either way.
   bool settle(Reservation reservation, AddressRange range) noexcept;
   // Charges `range` whether it fits or not: for a record that is put back after a free that the driver refused.
   void put_back(AddressRange range) noexcept;
   // Gives the pages of `range` back. Call after the driver has freed it.
   void release(AddressRange range) noexcept;
 
-  // A free is about to enter the driver / has come back. Between the two, refused requests wait a moment.
+  // A free is about to enter the driver / has come back and been released. Between the two, refused requests wait a
+  // moment.
   void free_begins() noexcept;
   void free_ends() noexcept;
-  // True if frees were under way and have ended within `patience_ms`: worth another reserve. Never blocks for longer.
+  // True if frees were under way and have ended within `patience_ms`: worth another reserve. Waits for as many to end
+  // as were under way at the call, or for what has ended when patience does. Never blocks for longer.
   bool wait_for_frees(int patience_ms) noexcept;
 
   // What no allocation call shows (contexts, modules, stacks), as last measured. Charged even beyond the budget.
@@ -73,15 +83,59 @@ class MemoryGuard {
   Bytes unseen() const noexcept;
   Bytes used() const noexcept;
   Bytes free() const noexcept;
+  // used(), and what calls that have not ended may still take.
+  Bytes admitted() const noexcept;
+  // No call that takes or gives memory is under way: the books and the device tell the same.
+  bool quiet() const noexcept {
+    return admitted() == used() && frees_under_way_.load(std::memory_order_relaxed) == 0;
+  }
   Statistics::Snapshot stats() const noexcept;
+  void reset_peak() noexcept;
+  // Faults of the books that were survived: more given back than charged, or edges without memory to count them.
+  std::uint64_t inconsistencies() const noexcept;
 
-  // The pressure of this device. Evaluated by the guard's own thread alone (the allocation path only compares `used` with
-  // the boundaries and calls `wake`): returns a transition to publish, and sets the boundaries anew.
+  // The pressure of this device. Evaluated by the guard's own thread alone (the allocation path only compares `used`
+  // with the boundaries and calls `wake`): returns a transition to publish, and sets the boundaries anew.
   std::optional<PressureTransition> evaluate_pressure(MonotonicTime now) noexcept;
   void set_thresholds(const PressureConfig& config) noexcept;  // before the first evaluate_pressure
   void oom_was_returned(MonotonicTime now) noexcept;           // for a request that the whole budget could have held
   // When evaluate_pressure wants to be called again although nothing crosses a boundary (a dwell ends); max() if never.
+  // For the thread that evaluates.
   MonotonicTime next_evaluation() const noexcept;
+  // As last published. Any thread.
+  PressureLevel pressure_level() const noexcept;
+
+ private:
+  bool pay(PageMap::Claim& claim, Reservation& reservation) noexcept;
+  void enter_books(Bytes bytes) noexcept;
+  void leave_books(Bytes bytes) noexcept;
+  void compare_with_boundaries(Bytes used) noexcept;
+  void request_wake() noexcept;
+
+  Budget budget_;
+  PageMap pages_;
+  Statistics statistics_;
+  std::atomic<Bytes> linear_{0};
+
+  std::mutex unseen_mutex_;  // keeps two measurements from charging their differences in the wrong order
+  std::atomic<Bytes> unseen_{0};
+
+  std::atomic<std::uint32_t> frees_under_way_{0};
+  std::atomic<std::uint32_t> frees_ended_{0};
+
+  Wake wake_;
+  void* wake_context_;
+  std::atomic<bool> wake_requested_{false};
+  // `used` outside of these asks for an evaluation; before the first one, everything does.
+  std::atomic<Bytes> quiet_from_{UINT64_MAX};
+  std::atomic<Bytes> quiet_to_{0};
+  std::atomic<MonotonicTime::rep> last_oom_;
+  std::atomic<PressureLevel> level_{PressureLevel::None};
+
+  // Of the evaluating thread alone.
+  PressureConfig thresholds_;
+  PressureTracker tracker_;
+  MonotonicTime::rep last_oom_seen_;
 };
 
 }  // namespace vramguard

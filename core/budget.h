@@ -1,0 +1,48 @@
+// The bytes that calls may take from one device, admitted one atomic step at a time.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/bytes.h"
+
+namespace vramguard {
+
+constexpr Bytes kUnlimitedBytes = UINT64_MAX;
+
+// Thread-safe and lock-free. Counts also while unlimited, so that a budget set later starts from the truth.
+class Budget {
+ public:
+  explicit Budget(Bytes limit) noexcept : limit_(limit) {}
+  Budget(const Budget&) = delete;
+  Budget& operator=(const Budget&) = delete;
+
+  // All of `bytes` or nothing. Also false for 0 bytes while more is admitted than the limit.
+  bool try_reserve(Bytes bytes) noexcept;
+  // For what the device has already given: counts even beyond the limit.
+  void charge(Bytes bytes) noexcept;
+  // Giving back more than is admitted is a fault in the books: asserted in debug builds, otherwise clamped and counted.
+  void give_back(Bytes bytes) noexcept;
+
+  // What try_reserve would have answered at this moment.
+  bool would_fit(Bytes bytes) const noexcept { return fits(admitted(), bytes, limit()); }
+
+  Bytes limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
+  void set_limit(Bytes limit) noexcept { limit_.store(limit, std::memory_order_relaxed); }
+
+  // Bytes admitted, including calls still inside the driver; not the same as bytes the GPU has in use.
+  Bytes admitted() const noexcept { return admitted_.load(std::memory_order_relaxed); }
+  std::uint64_t inconsistencies() const noexcept { return inconsistencies_.load(std::memory_order_relaxed); }
+
+ private:
+  static bool fits(Bytes admitted, Bytes bytes, Bytes limit) noexcept {
+    return admitted <= limit && bytes <= limit - admitted;
+  }
+
+  // Relaxed throughout: the numbers guard no other data, and one variable alone decides what is admitted.
+  std::atomic<Bytes> admitted_{0};
+  std::atomic<Bytes> limit_;
+  std::atomic<std::uint64_t> inconsistencies_{0};
+};
+
+}  // namespace vramguard

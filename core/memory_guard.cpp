@@ -1,0 +1,198 @@
+#include "core/memory_guard.h"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <cassert>
+#include <chrono>
+#include <thread>
+
+namespace vramguard {
+namespace {
+
+// The first and the last page may be shared. Seen on H200: 230 of 878 requests over 1 MiB took one page less than their
+// size rounded up, none took more.
+constexpr Bytes kMostSharedEdges = 2 * kPageBytes;
+// Rounds of waiting for a thread that is between two neighbouring steps of settle(); only preemption makes it take
+// long.
+constexpr int kMostPaymentRounds = 200;
+
+constexpr MonotonicTime::rep kNeverOom = MonotonicTime::min().time_since_epoch().count();
+
+Bytes free_of(Bytes budget, Bytes used) noexcept {
+  if (budget == kUnlimitedBytes) return kUnlimitedBytes;
+  return budget > used ? budget - used : 0;
+}
+
+}  // namespace
+
+MemoryGuard::MemoryGuard(Bytes budget, Wake wake, void* wake_context) noexcept
+    : budget_(budget), wake_(wake), wake_context_(wake_context), last_oom_(kNeverOom), last_oom_seen_(kNeverOom) {}
+
+std::optional<Reservation> MemoryGuard::reserve(Bytes worst) noexcept {
+  if (budget_.try_reserve(worst)) return Reservation(budget_, worst);
+  // Only a size that no device has gets here without a limit; the driver knows what to say to it.
+  if (budget_.limit() == kUnlimitedBytes) return Reservation(budget_, 0);
+  return std::nullopt;
+}
+
+std::optional<Reservation> MemoryGuard::reserve_linear(Bytes requested) noexcept {
+  if (requested == 0) return Reservation(budget_, 0);  // the driver has its own words for that, whatever the budget
+  const Bytes worst = round_up(requested, kPageBytes);
+  if (auto reservation = reserve(worst)) return reservation;
+  const Bytes least = worst > kMostSharedEdges ? worst - kMostSharedEdges : 0;
+  if (budget_.would_fit(least)) return Reservation(budget_, 0);
+  return std::nullopt;
+}
+
+bool MemoryGuard::settle(Reservation reservation, AddressRange range) noexcept {
+  PageMap::Claim claim = pages_.add(range);
+  if (!pay(claim, reservation)) {
+    leave_books(pages_.cancel(claim));
+    return false;
+  }
+  const Bytes kept = claim.cost() - pages_.secure(claim);
+  reservation.bytes_ -= kept;
+  enter_books(kept);
+  statistics_.count_allocation();
+  return true;
+}
+
+// Raises the reservation to the claim's cost.
+bool MemoryGuard::pay(PageMap::Claim& claim, Reservation& reservation) noexcept {
+  for (int round = 0; claim.cost() > reservation.bytes_; ++round) {
+    const Bytes missing = claim.cost() - reservation.bytes_;
+    if (budget_.try_reserve(missing)) {
+      reservation.bytes_ += missing;
+      return true;
+    }
+    if (round == kMostPaymentRounds || !pages_.may_get_cheaper(claim)) return false;
+    if (claim.cost() > reservation.bytes_) sched_yield();
+  }
+  return true;
+}
+
+void MemoryGuard::put_back(AddressRange range) noexcept {
+  const PageMap::Claim claim = pages_.add(range);
+  budget_.charge(claim.cost());
+  const Bytes refund = pages_.secure(claim);
+  enter_books(claim.cost() - refund);
+  budget_.give_back(refund);
+}
+
+void MemoryGuard::release(AddressRange range) noexcept {
+  leave_books(pages_.remove(range));
+  statistics_.count_free();
+}
+
+// The budget is charged before and given back after this, so that `used` never exceeds what is admitted.
+void MemoryGuard::enter_books(Bytes bytes) noexcept {
+  if (bytes == 0) return;
+  linear_.fetch_add(bytes);
+  compare_with_boundaries(statistics_.grow(bytes));
+}
+
+void MemoryGuard::leave_books(Bytes bytes) noexcept {
+  if (bytes == 0) return;
+  linear_.fetch_sub(bytes);
+  compare_with_boundaries(statistics_.shrink(bytes));
+  budget_.give_back(bytes);
+}
+
+void MemoryGuard::free_begins() noexcept { frees_under_way_.fetch_add(1); }
+
+void MemoryGuard::free_ends() noexcept {
+  frees_ended_.fetch_add(1);
+  [[maybe_unused]] const std::uint32_t before = frees_under_way_.fetch_sub(1);
+  assert(before > 0);
+}
+
+bool MemoryGuard::wait_for_frees(int patience_ms) noexcept {
+  using std::chrono::microseconds;
+  const std::uint32_t ended_before = frees_ended_.load();
+  const std::uint32_t under_way = frees_under_way_.load();
+  if (under_way == 0) return false;
+
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(std::max(patience_ms, 0));
+  for (microseconds pause(20);; pause = std::min(pause * 2, microseconds(500))) {
+    const std::uint32_t ended = frees_ended_.load() - ended_before;
+    if (ended >= under_way) return true;
+    const auto left = std::chrono::duration_cast<microseconds>(deadline - std::chrono::steady_clock::now());
+    if (left <= microseconds(0)) return ended > 0;
+    std::this_thread::sleep_for(std::min(pause, left));
+  }
+}
+
+void MemoryGuard::set_unseen(Bytes bytes) noexcept {
+  const std::lock_guard lock(unseen_mutex_);
+  const Bytes before = unseen_.exchange(bytes);
+  if (bytes > before) {
+    budget_.charge(bytes - before);
+    compare_with_boundaries(statistics_.grow(bytes - before));
+  } else if (bytes < before) {
+    compare_with_boundaries(statistics_.shrink(before - bytes));
+    budget_.give_back(before - bytes);
+  }
+}
+
+void MemoryGuard::set_budget(Bytes budget) noexcept {
+  budget_.set_limit(budget);
+  request_wake();
+}
+
+Bytes MemoryGuard::budget() const noexcept { return budget_.limit(); }
+void MemoryGuard::count_refusal() noexcept { statistics_.count_refusal(); }
+Bytes MemoryGuard::linear() const noexcept { return linear_.load(); }
+Bytes MemoryGuard::unseen() const noexcept { return unseen_.load(); }
+Bytes MemoryGuard::used() const noexcept { return statistics_.used(); }
+Bytes MemoryGuard::free() const noexcept { return free_of(budget(), used()); }
+Bytes MemoryGuard::admitted() const noexcept { return budget_.admitted(); }
+Statistics::Snapshot MemoryGuard::stats() const noexcept { return statistics_.snapshot(); }
+void MemoryGuard::reset_peak() noexcept { statistics_.reset_peak(); }
+std::uint64_t MemoryGuard::inconsistencies() const noexcept { return budget_.inconsistencies() + pages_.uncounted(); }
+
+void MemoryGuard::compare_with_boundaries(Bytes used) noexcept {
+  if (used < quiet_from_.load() || used > quiet_to_.load()) request_wake();
+}
+
+void MemoryGuard::request_wake() noexcept {
+  if (!wake_requested_.exchange(true) && wake_ != nullptr) wake_(wake_context_);
+}
+
+void MemoryGuard::set_thresholds(const PressureConfig& config) noexcept { thresholds_ = config; }
+
+void MemoryGuard::oom_was_returned(MonotonicTime now) noexcept {
+  const MonotonicTime::rep at = now.time_since_epoch().count();
+  MonotonicTime::rep last = last_oom_.load();
+  while (last < at && !last_oom_.compare_exchange_weak(last, at)) {
+  }
+  request_wake();
+}
+
+std::optional<PressureTransition> MemoryGuard::evaluate_pressure(MonotonicTime now) noexcept {
+  // Before anything is read: a change that comes after the reading finds the request withdrawn and makes a new one.
+  wake_requested_.exchange(false);
+
+  const Bytes limit = budget_.limit();
+  if (limit != tracker_.boundaries().budget) tracker_.set_boundaries(compile(thresholds_, limit));
+  if (const MonotonicTime::rep last_oom = last_oom_.load(); last_oom != last_oom_seen_) {
+    last_oom_seen_ = last_oom;
+    tracker_.oom_returned(MonotonicTime(MonotonicTime::duration(last_oom)));
+  }
+  const Bytes used_now = used();
+  std::optional<PressureTransition> transition = tracker_.evaluate(now, free_of(limit, used_now));
+  if (transition) transition->used = used_now;
+  level_.store(tracker_.published());
+
+  const PressureTracker::QuietRange quiet = tracker_.quiet_range();
+  quiet_from_.store(limit > quiet.most ? limit - quiet.most : 0);
+  quiet_to_.store(quiet.least == 0 || limit == kUnlimitedBytes ? UINT64_MAX : limit - quiet.least);
+  // A change between the reading and the new boundaries was compared with the old ones.
+  compare_with_boundaries(used());
+  return transition;
+}
+
+MonotonicTime MemoryGuard::next_evaluation() const noexcept { return tracker_.next_deadline(); }
+PressureLevel MemoryGuard::pressure_level() const noexcept { return level_.load(); }
+
+}  // namespace vramguard

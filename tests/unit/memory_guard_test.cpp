@@ -1,0 +1,307 @@
+#include "core/memory_guard.h"
+
+#include <catch2/catch.hpp>
+
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "tests/support/manual_clock.h"
+
+using namespace vramguard;
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr std::uint64_t kBase = 0x7fc000000000;
+
+MemoryGuard::Wake const kNoWake = nullptr;
+
+void count_wake(void* wakes) noexcept { ++*static_cast<int*>(wakes); }
+
+bool allocate(MemoryGuard& guard, AddressRange range) {
+  auto reservation = guard.reserve_linear(range.bytes);
+  return reservation && guard.settle(std::move(*reservation), range);
+}
+
+}  // namespace
+
+TEST_CASE("a reservation counts as admitted, not as used, and is given back when it is not settled", "[memory_guard]") {
+  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+  {
+    const auto reservation = guard.reserve(6_MiB);
+    REQUIRE(reservation);
+    REQUIRE(reservation->bytes() == 6_MiB);
+    REQUIRE(guard.admitted() == 6_MiB);
+    REQUIRE(guard.used() == 0);
+    REQUIRE_FALSE(guard.reserve(5_MiB));
+    REQUIRE(guard.free() == 10_MiB);
+  }
+  REQUIRE(guard.admitted() == 0);
+  REQUIRE(guard.reserve(10_MiB));
+}
+
+TEST_CASE("a moved reservation is given back once", "[memory_guard]") {
+  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+  auto reservation = guard.reserve(6_MiB);
+  {
+    const Reservation moved(std::move(*reservation));
+    reservation.reset();
+    REQUIRE(guard.admitted() == 6_MiB);
+  }
+  REQUIRE(guard.admitted() == 0);
+  REQUIRE(guard.inconsistencies() == 0);
+}
+
+TEST_CASE("settling charges the pages that were taken and gives the rest back", "[memory_guard]") {
+  MemoryGuard guard(100_MiB, kNoWake, nullptr);
+  auto reservation = guard.reserve_linear(3_MiB);
+  REQUIRE(reservation->bytes() == 4_MiB);
+  REQUIRE(guard.settle(std::move(*reservation), {kBase, 3_MiB}));
+  REQUIRE(guard.used() == 4_MiB);
+  REQUIRE(guard.admitted() == 4_MiB);
+
+  REQUIRE(allocate(guard, {kBase + 3_MiB, 512}));  // in the tail
+  REQUIRE(guard.used() == 4_MiB);
+  REQUIRE(guard.admitted() == 4_MiB);
+  REQUIRE(guard.free() == 96_MiB);
+
+  guard.release({kBase, 3_MiB});
+  REQUIRE(guard.used() == 2_MiB);
+  guard.release({kBase + 3_MiB, 512});
+  REQUIRE(guard.used() == 0);
+  REQUIRE(guard.admitted() == 0);
+  const Statistics::Snapshot stats = guard.stats();
+  REQUIRE(stats.peak == 4_MiB);
+  REQUIRE(stats.allocations == 2);
+  REQUIRE(stats.frees == 2);
+}
+
+TEST_CASE("a range that takes more than was reserved is paid if that fits", "[memory_guard]") {
+  MemoryGuard guard(8_MiB, kNoWake, nullptr);
+  REQUIRE(allocate(guard, {kBase + 512, 4_MiB}));  // 3 pages for a worst case of 2
+  REQUIRE(guard.used() == 6_MiB);
+  REQUIRE(guard.admitted() == 6_MiB);
+  REQUIRE_FALSE(allocate(guard, {kBase + 100_MiB + 512, 2_MiB}));
+  REQUIRE(guard.used() == 6_MiB);
+  REQUIRE(guard.admitted() == 6_MiB);
+}
+
+TEST_CASE("a request that may share pages with others is decided by looking", "[memory_guard]") {
+  MemoryGuard guard(4_MiB, kNoWake, nullptr);
+  REQUIRE(allocate(guard, {kBase, 2_MiB + 512}));
+
+  SECTION("a small one that lands in a page that is there succeeds with nothing free") {
+    auto reservation = guard.reserve_linear(1_MiB);
+    REQUIRE(reservation);
+    REQUIRE(reservation->bytes() == 0);
+    REQUIRE(guard.settle(std::move(*reservation), {kBase + 2_MiB + 512, 1_MiB}));
+  }
+  SECTION("one that takes a new page is refused and leaves no trace") {
+    auto reservation = guard.reserve_linear(512);
+    REQUIRE(reservation);
+    REQUIRE_FALSE(guard.settle(std::move(*reservation), {kBase + 10_MiB, 512}));
+    guard.release({kBase, 2_MiB + 512});
+    REQUIRE(guard.admitted() == 0);
+    REQUIRE(allocate(guard, {kBase + 10_MiB, 512}));
+    REQUIRE(guard.used() == 2_MiB);
+    return;
+  }
+  SECTION("a large one may share its first and its last page, no more") {
+    guard.set_budget(8_MiB);
+    REQUIRE(guard.reserve_linear(8_MiB)->bytes() == 0);
+    REQUIRE_FALSE(guard.reserve_linear(8_MiB + 1));
+  }
+  REQUIRE(guard.used() == 4_MiB);
+  REQUIRE(guard.admitted() == 4_MiB);
+}
+
+TEST_CASE("requests near 2^64 are refused by a budget and left to the driver without one", "[memory_guard]") {
+  for (const Bytes huge : {Bytes{UINT64_MAX}, UINT64_MAX - 1, UINT64_MAX - 2_MiB, Bytes{1} << 63}) {
+    MemoryGuard limited(8_MiB, kNoWake, nullptr);
+    REQUIRE(allocate(limited, {kBase, 4_MiB}));
+    REQUIRE_FALSE(limited.reserve(huge));
+    REQUIRE_FALSE(limited.reserve_linear(huge));
+    REQUIRE(limited.admitted() == 4_MiB);
+
+    MemoryGuard unlimited(kUnlimitedBytes, kNoWake, nullptr);
+    REQUIRE(allocate(unlimited, {kBase, 4_MiB}));
+    REQUIRE(unlimited.reserve(huge));
+    REQUIRE(unlimited.reserve_linear(huge));
+    REQUIRE(unlimited.admitted() == 4_MiB);
+  }
+}
+
+TEST_CASE("a request of 0 bytes is the driver's to refuse", "[memory_guard]") {
+  MemoryGuard guard(1_MiB, kNoWake, nullptr);
+  guard.set_unseen(2_MiB);
+  REQUIRE(guard.reserve_linear(0)->bytes() == 0);
+  REQUIRE_FALSE(guard.reserve_linear(1));
+}
+
+TEST_CASE("what no call shows is charged beyond the budget, and refuses requests until it shrinks", "[memory_guard]") {
+  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+  guard.set_unseen(8_MiB);
+  REQUIRE(allocate(guard, {kBase, 512}));
+  REQUIRE(guard.unseen() == 8_MiB);
+  REQUIRE(guard.linear() == 2_MiB);
+  REQUIRE(guard.used() == 10_MiB);
+  guard.set_unseen(30_MiB);
+  REQUIRE(guard.used() == 32_MiB);
+  REQUIRE(guard.free() == 0);
+  REQUIRE_FALSE(guard.reserve_linear(512));
+  guard.set_unseen(4_MiB);
+  REQUIRE(guard.used() == 6_MiB);
+  REQUIRE(guard.admitted() == 6_MiB);
+  REQUIRE(guard.reserve(4_MiB));
+}
+
+TEST_CASE("a free that the driver refused is charged again, whether it fits or not", "[memory_guard]") {
+  MemoryGuard guard(4_MiB, kNoWake, nullptr);
+  const AddressRange range{kBase, 3_MiB};
+  REQUIRE(allocate(guard, range));
+  guard.release(range);
+  REQUIRE(allocate(guard, {kBase + 100_MiB, 4_MiB}));
+  guard.put_back(range);
+  REQUIRE(guard.used() == 8_MiB);
+  REQUIRE(guard.admitted() == 8_MiB);
+  REQUIRE_FALSE(guard.reserve_linear(512));
+  guard.release(range);
+  REQUIRE(guard.used() == 4_MiB);
+}
+
+TEST_CASE("a budget can be lowered below use, raised and removed", "[memory_guard]") {
+  MemoryGuard guard(kUnlimitedBytes, kNoWake, nullptr);
+  REQUIRE(guard.free() == kUnlimitedBytes);
+  REQUIRE(allocate(guard, {kBase, 8_MiB}));
+  guard.set_budget(6_MiB);
+  REQUIRE(guard.used() == 8_MiB);
+  REQUIRE(guard.free() == 0);
+  REQUIRE_FALSE(guard.reserve_linear(512));
+  guard.set_budget(12_MiB);
+  REQUIRE(guard.free() == 4_MiB);
+  REQUIRE(allocate(guard, {kBase + 20_MiB, 4_MiB}));
+  guard.set_budget(kUnlimitedBytes);
+  REQUIRE(allocate(guard, {kBase + 30_MiB, 100_MiB}));
+}
+
+TEST_CASE("refusals are counted and the peak can be reset", "[memory_guard]") {
+  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+  REQUIRE(allocate(guard, {kBase, 8_MiB}));
+  guard.release({kBase, 8_MiB});
+  guard.count_refusal();
+  REQUIRE(guard.stats().refusals == 1);
+  REQUIRE(guard.stats().peak == 8_MiB);
+  guard.reset_peak();
+  REQUIRE(guard.stats().peak == 0);
+}
+
+TEST_CASE("a refused request waits only for frees that are under way, and never beyond its patience",
+          "[memory_guard]") {
+  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+  REQUIRE_FALSE(guard.wait_for_frees(1'000'000));
+  guard.free_begins();
+  REQUIRE_FALSE(guard.wait_for_frees(0));
+  REQUIRE_FALSE(guard.wait_for_frees(-1));
+  REQUIRE_FALSE(guard.wait_for_frees(1));
+  guard.free_begins();
+  std::thread other([&] {
+    guard.free_ends();
+    guard.free_ends();
+  });
+  // Which it sees depends on which thread is first: both still under way, one, or none any more.
+  const bool saw_them = guard.wait_for_frees(60'000);
+  other.join();
+  REQUIRE((saw_them || !guard.wait_for_frees(60'000)));
+  REQUIRE_FALSE(guard.wait_for_frees(60'000));
+}
+
+TEST_CASE("the guard wakes its thread once when use crosses a pressure boundary, and not before", "[memory_guard]") {
+  int wakes = 0;
+  ManualClock clock;
+  MemoryGuard guard(100_MiB, count_wake, &wakes);
+  guard.set_thresholds({});
+  REQUIRE_FALSE(guard.evaluate_pressure(clock.now()));
+  REQUIRE(guard.next_evaluation() == MonotonicTime::max());
+  REQUIRE(wakes == 0);
+
+  REQUIRE(allocate(guard, {kBase, 68_MiB}));
+  REQUIRE(wakes == 0);
+  REQUIRE(allocate(guard, {kBase + 100_MiB, 2_MiB}));  // 30 % free
+  REQUIRE(wakes == 1);
+  REQUIRE(allocate(guard, {kBase + 200_MiB, 2_MiB}));
+  REQUIRE(wakes == 1);
+  REQUIRE_FALSE(guard.evaluate_pressure(clock.now()));
+  REQUIRE(guard.next_evaluation() == clock.now() + 500ms);
+  clock.advance(500ms);
+  const auto low = guard.evaluate_pressure(clock.now());
+  REQUIRE(low);
+  REQUIRE(low->from == PressureLevel::None);
+  REQUIRE(low->to == PressureLevel::Low);
+  REQUIRE(low->used == 72_MiB);
+  REQUIRE(low->free == 28_MiB);
+  REQUIRE(low->budget == 100_MiB);
+  REQUIRE(guard.pressure_level() == PressureLevel::Low);
+
+  guard.release({kBase + 200_MiB, 2_MiB});  // within the hysteresis
+  REQUIRE(wakes == 1);
+  guard.release({kBase, 68_MiB});
+  REQUIRE(wakes == 2);
+}
+
+TEST_CASE("a call in flight is no pressure", "[memory_guard]") {
+  ManualClock clock;
+  MemoryGuard guard(100_MiB, kNoWake, nullptr);
+  const auto reservation = guard.reserve(100_MiB);
+  REQUIRE_FALSE(guard.evaluate_pressure(clock.now()));
+  REQUIRE(guard.pressure_level() == PressureLevel::None);
+}
+
+TEST_CASE("a returned OOM and a changed budget ask for an evaluation", "[memory_guard]") {
+  int wakes = 0;
+  ManualClock clock;
+  MemoryGuard guard(100_MiB, count_wake, &wakes);
+  guard.evaluate_pressure(clock.now());
+  guard.oom_was_returned(clock.now());
+  REQUIRE(wakes == 1);
+  REQUIRE(guard.evaluate_pressure(clock.now())->to == PressureLevel::Critical);
+  REQUIRE(guard.next_evaluation() == clock.now() + 2s);
+  clock.advance(2s);
+  REQUIRE(guard.evaluate_pressure(clock.now())->to == PressureLevel::None);
+
+  REQUIRE(allocate(guard, {kBase, 4_MiB}));
+  guard.set_budget(4_MiB);
+  REQUIRE(wakes == 2);
+  clock.advance(1s);
+  REQUIRE(guard.evaluate_pressure(clock.now())->to == PressureLevel::Critical);
+  guard.set_budget(kUnlimitedBytes);
+  clock.advance(1s);
+  REQUIRE(guard.evaluate_pressure(clock.now())->to == PressureLevel::None);
+}
+
+TEST_CASE("evaluating only when woken or due misses no record", "[memory_guard][fuzz]") {
+  std::mt19937_64 random(6);
+  ManualClock clock;
+  int wakes = 1;
+  MemoryGuard guard(1000, count_wake, &wakes);
+  PressureTracker eager;
+  eager.set_boundaries(compile({}, 1000));
+  int records = 0;
+  for (int step = 0; step < 50'000; ++step) {
+    clock.advance(std::chrono::milliseconds(random() % 100));
+    if (random() % 8 == 0) guard.set_unseen(random() % 2 == 0 ? 850 + random() % 200 : random() % 1200);
+    if (random() % 500 == 0) {
+      guard.oom_was_returned(clock.now());
+      eager.oom_returned(clock.now());
+    }
+    const auto expected = eager.evaluate(clock.now(), guard.free());
+    std::optional<PressureTransition> seen;
+    if (wakes > 0 || clock.now() >= guard.next_evaluation()) {
+      wakes = 0;
+      seen = guard.evaluate_pressure(clock.now());
+    }
+    records += expected ? 1 : 0;
+    if (expected.has_value() != seen.has_value() || (expected && expected->to != seen->to)) FAIL("step " << step);
+  }
+  REQUIRE(records > 200);
+}
