@@ -43,7 +43,7 @@ int vg_disabled(void);     /* VRAMGUARD=0 */
 int vg_run_on_error(void); /* VRAMGUARD_ON_ERROR=run */
 
 /* boot.c */
-extern __thread struct vg_thread_state vg_thread __attribute__((tls_model("initial-exec"), visibility("hidden")));
+extern __thread struct vg_thread_state vg_thread;
 extern void* const* vg_core_functions; /* the core's wrappers; NULL until it is loaded. Written once, read by every entry */
 void* vg_boot(unsigned index);         /* where an entry goes while the core is not loaded */
 

@@ -1,0 +1,18 @@
+// The configuration of this process, read once at its first cuInit.
+#pragma once
+
+#include "core/guard_config.h"
+
+namespace vramguard {
+
+// Immutable once published, so thread-safe.
+struct Configuration {
+  GuardConfig config;
+  bool usable = false;
+};
+
+// Reads it at the first call, in every thread that comes meanwhile; the first to finish publishes, says on stderr what is
+// wrong and writes it to the log. nullptr when there was no memory for it.
+const Configuration* configuration() noexcept;
+
+}  // namespace vramguard

@@ -1,0 +1,121 @@
+// Contexts: each takes about half a GiB that no allocation call shows, and takes its linear memory along when it ends.
+#include "shim/driver.h"
+#include "shim/process.h"
+
+namespace vramguard::entry {
+
+namespace {
+
+GuardedDevice* guarded(Guard* guard, CUdevice ordinal) { return guard != nullptr ? guard->device(ordinal) : nullptr; }
+
+enum class Origin { Created, Primary };
+
+CUresult note_new(CUresult result, CUcontext* context, CUdevice ordinal, Origin origin) {
+  if (result != CUDA_SUCCESS || context == nullptr) return result;
+  Guard* guard = vramguard::guard();
+  GuardedDevice* device = guarded(guard, ordinal);
+  if (device != nullptr) {
+    guard->context_created(*device, reinterpret_cast<ContextHandle>(*context), origin == Origin::Primary);
+  }
+  return result;
+}
+
+// `call` destroys the context. The books follow only when it has: a refused one keeps its memory.
+template <typename Call>
+CUresult destroy(CUcontext context, Call&& call) {
+  Guard* guard = vramguard::guard();
+  const std::uint64_t youngest = guard != nullptr ? guard->sequence() : 0;
+  const CUresult result = call();
+  if (result == CUDA_SUCCESS && guard != nullptr) {
+    guard->context_destroyed(reinterpret_cast<ContextHandle>(context), youngest);
+  }
+  return result;
+}
+
+bool primary_is_alive(CUdevice device) {
+  unsigned int flags = 0;
+  int active = 1;
+  return ask(&DriverQueries::cuDevicePrimaryCtxGetState, device, &flags, &active) != CUDA_SUCCESS || active != 0;
+}
+
+// `call` releases or resets the primary context. A release ends it only when it was the last one: the driver tells.
+template <typename Call>
+CUresult end_primary(CUdevice ordinal, Call&& call) {
+  Guard* guard = vramguard::guard();
+  GuardedDevice* device = guarded(guard, ordinal);
+  const std::uint64_t youngest = guard != nullptr ? guard->sequence() : 0;
+  const CUresult result = call();
+  if (result == CUDA_SUCCESS && device != nullptr && !primary_is_alive(ordinal)) {
+    guard->primary_context_gone(*device, youngest);
+  }
+  return result;
+}
+
+}  // namespace
+
+CUresult cuCtxCreate(CUcontext* context, unsigned int flags, CUdevice device) {
+  return note_new(forward(&DriverFunctions::cuCtxCreate, context, flags, device), context, device, Origin::Created);
+}
+
+CUresult cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device) {
+  return note_new(forward(&DriverFunctions::cuCtxCreate_v2, context, flags, device), context, device, Origin::Created);
+}
+
+CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam* affinity, int affinity_count, unsigned int flags,
+                        CUdevice device) {
+  return note_new(forward(&DriverFunctions::cuCtxCreate_v3, context, affinity, affinity_count, flags, device), context,
+                  device, Origin::Created);
+}
+
+CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* params, unsigned int flags, CUdevice device) {
+  return note_new(forward(&DriverFunctions::cuCtxCreate_v4, context, params, flags, device), context, device,
+                  Origin::Created);
+}
+
+CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
+  return note_new(forward(&DriverFunctions::cuDevicePrimaryCtxRetain, context, device), context, device,
+                  Origin::Primary);
+}
+
+CUresult cuCtxDestroy(CUcontext context) {
+  return destroy(context, [&] { return forward(&DriverFunctions::cuCtxDestroy, context); });
+}
+
+CUresult cuCtxDestroy_v2(CUcontext context) {
+  return destroy(context, [&] { return forward(&DriverFunctions::cuCtxDestroy_v2, context); });
+}
+
+CUresult cuCtxAttach(CUcontext* context, unsigned int flags) {
+  const CUresult result = forward(&DriverFunctions::cuCtxAttach, context, flags);
+  Guard* guard = vramguard::guard();
+  if (result == CUDA_SUCCESS && context != nullptr && guard != nullptr) {
+    guard->contexts().add_reference(reinterpret_cast<ContextHandle>(*context));
+  }
+  return result;
+}
+
+CUresult cuCtxDetach(CUcontext context) {
+  Guard* guard = vramguard::guard();
+  if (guard != nullptr && guard->contexts().drop_extra_reference(reinterpret_cast<ContextHandle>(context))) {
+    return forward(&DriverFunctions::cuCtxDetach, context);
+  }
+  return destroy(context, [&] { return forward(&DriverFunctions::cuCtxDetach, context); });
+}
+
+CUresult cuDevicePrimaryCtxRelease(CUdevice device) {
+  return end_primary(device, [&] { return forward(&DriverFunctions::cuDevicePrimaryCtxRelease, device); });
+}
+
+CUresult cuDevicePrimaryCtxRelease_v2(CUdevice device) {
+  return end_primary(device, [&] { return forward(&DriverFunctions::cuDevicePrimaryCtxRelease_v2, device); });
+}
+
+CUresult cuDevicePrimaryCtxReset(CUdevice device) {
+  return end_primary(device, [&] { return forward(&DriverFunctions::cuDevicePrimaryCtxReset, device); });
+}
+
+CUresult cuDevicePrimaryCtxReset_v2(CUdevice device) {
+  return end_primary(device, [&] { return forward(&DriverFunctions::cuDevicePrimaryCtxReset_v2, device); });
+}
+
+}  // namespace vramguard::entry

@@ -1,0 +1,71 @@
+// The driver, as function pointers. Nothing else in the shim calls it: a call by name would come back to us.
+#pragma once
+
+#include "shim/entry.h"
+#include "shim/preload/contract.h"
+
+namespace vramguard {
+
+struct DriverFunctions {
+#define VG_DRIVER_FUNCTION(symbol, since, parameters) decltype(&entry::symbol) symbol = nullptr;
+#include "shim/driver_functions.inc"
+#undef VG_DRIVER_FUNCTION
+};
+
+struct DriverQueries {
+#define VG_DRIVER_QUERY(symbol, parameters) entry::CUresult(*symbol) parameters = nullptr;
+  // The rows use the driver's own type names.
+  using CUdevice = abi::CUdevice;
+  using CUuuid = abi::CUuuid;
+  using CUcontext = abi::CUcontext;
+  using CUstream = abi::CUstream;
+  using CUstreamCaptureStatus = abi::CUstreamCaptureStatus;
+  using CUstreamCaptureMode = abi::CUstreamCaptureMode;
+#include "shim/driver_queries.inc"
+#undef VG_DRIVER_QUERY
+};
+
+// Immutable once published, so thread-safe.
+struct Driver {
+  DriverFunctions chain;  // what the program would reach without us: another interposer's functions, or the driver's
+  DriverFunctions own;    // the driver's, past every interposer
+  DriverQueries query;    // the driver's
+};
+
+// Called by vramguard_core_attach, from any number of threads; every other function here needs it to have succeeded.
+bool attach_driver(const vg_preload_api& preload) noexcept;
+const Driver& driver() noexcept;
+const vg_preload_api& preload() noexcept;
+
+// Marks this thread as being inside a driver call of ours, so that what comes back through our entries passes uncounted.
+// Saves and restores: a marked call can be inside another.
+class DriverCall {
+ public:
+  DriverCall() noexcept : state_(*preload().thread_state()), before_(state_.in_driver_call) { state_.in_driver_call = 1; }
+  ~DriverCall() { state_.in_driver_call = before_; }
+  DriverCall(const DriverCall&) = delete;
+
+ private:
+  vg_thread_state& state_;
+  int before_;
+};
+
+// Calls the function that the program meant.
+template <typename... Parameters, typename... Arguments>
+abi::CUresult forward(abi::CUresult (*DriverFunctions::*function)(Parameters...), Arguments... arguments) {
+  const auto target = driver().chain.*function;
+  if (target == nullptr) return abi::CUDA_ERROR_NOT_FOUND;  // an older driver than the program was linked for
+  const DriverCall mark;
+  return target(arguments...);
+}
+
+// Asks the driver something for ourselves.
+template <typename... Parameters, typename... Arguments>
+abi::CUresult ask(abi::CUresult (*DriverQueries::*function)(Parameters...), Arguments... arguments) {
+  const auto target = driver().query.*function;
+  if (target == nullptr) return abi::CUDA_ERROR_NOT_FOUND;
+  const DriverCall mark;
+  return target(arguments...);
+}
+
+}  // namespace vramguard

@@ -1,0 +1,63 @@
+// The three steps of every call that takes linear memory: reserve, call the driver, settle to what it really took.
+#pragma once
+
+#include "shim/current_device.h"
+
+namespace vramguard {
+
+// How long a refused request waits for frees that are inside the driver at that moment.
+constexpr int kFreePatienceMs = 200;
+
+struct LinearRequest {
+  const char* api;
+  AllocationKind kind;
+  Bytes worst_bytes;  // asked for; what the driver really maps is told by the call
+};
+
+inline std::optional<Reservation> admit(MemoryGuard& memory, Bytes worst) noexcept {
+  std::optional<Reservation> reservation = memory.reserve_linear(worst);
+  if (reservation || !memory.wait_for_frees(kFreePatienceMs)) return reservation;
+  return memory.reserve_linear(worst);
+}
+
+inline abi::CUresult refuse(const CurrentDevice& where, const LinearRequest& request, Refusal::Scope scope) noexcept {
+  std::size_t card_free = 0;
+  const bool known = forward(&DriverFunctions::cuMemGetInfo_v2, &card_free, nullptr) == abi::CUDA_SUCCESS;
+  where.guard->refused(*where.device, {request.api, scope, request.worst_bytes,
+                                       known ? std::optional<Bytes>(card_free) : std::nullopt});
+  return abi::CUDA_ERROR_OUT_OF_MEMORY;
+}
+
+// Undoes an allocation that turned out not to fit. Relaxed: a free would ruin a capture that is under way.
+inline void undo(abi::CUdeviceptr address) noexcept {
+  auto mode = abi::CU_STREAM_CAPTURE_MODE_RELAXED;
+  const bool relaxed = ask(&DriverQueries::cuThreadExchangeStreamCaptureMode, &mode) == abi::CUDA_SUCCESS;
+  forward(&DriverFunctions::cuMemFree_v2, address);
+  if (relaxed) ask(&DriverQueries::cuThreadExchangeStreamCaptureMode, &mode);
+}
+
+// `call` makes the driver's call: CUresult call(AddressRange& taken), with the range set on success. Whatever it writes
+// must be the caller's only when this returns success.
+template <typename Call>
+abi::CUresult guarded_linear(const LinearRequest& request, Call&& call) {
+  AddressRange taken{};
+  const CurrentDevice where = current_device();
+  if (!where) return call(taken);
+
+  MemoryGuard& memory = where.device->memory;
+  std::optional<Reservation> reservation = admit(memory, request.worst_bytes);
+  if (!reservation) return refuse(where, request, Refusal::Scope::Budget);
+
+  const abi::CUresult result = call(taken);
+  if (result == abi::CUDA_ERROR_OUT_OF_MEMORY) return refuse(where, request, Refusal::Scope::Device);
+  if (result != abi::CUDA_SUCCESS) return result;
+  if (!memory.settle(std::move(*reservation), taken)) {
+    undo(taken.address);
+    return refuse(where, request, Refusal::Scope::Budget);
+  }
+  const ContextId context = where.guard->context_in_use(*where.device, where.context);
+  where.guard->remember(*where.device, request.kind, context, taken);
+  return abi::CUDA_SUCCESS;
+}
+
+}  // namespace vramguard

@@ -1,0 +1,133 @@
+// Linear memory: plain, pitched and managed allocations, and the frees that end them.
+#include "shim/guarded_call.h"
+
+namespace vramguard::entry {
+
+namespace {
+
+// Rows are padded to this on every device seen so far; it only bounds the request, the driver tells the real pitch.
+constexpr Bytes kPitchAlignment = 512;
+
+Bytes saturating_product(Bytes a, Bytes b) {
+  Bytes product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+// The 32-bit and the 64-bit forms differ in their types alone. A call without an output is the driver's to refuse.
+template <typename Pointer, typename Size>
+CUresult allocate(const char* api, CUresult (*DriverFunctions::*function)(Pointer*, Size), Pointer* dptr, Size bytes) {
+  if (dptr == nullptr || bytes == 0) return forward(function, dptr, bytes);
+  Pointer address = 0;
+  const CUresult result = guarded_linear({api, AllocationKind::Linear, bytes}, [&](AddressRange& taken) {
+    const CUresult answer = forward(function, &address, bytes);
+    taken = {address, bytes};
+    return answer;
+  });
+  if (result == CUDA_SUCCESS) *dptr = address;
+  return result;
+}
+
+template <typename Pointer, typename Size>
+CUresult allocate_pitch(const char* api,
+                        CUresult (*DriverFunctions::*function)(Pointer*, Size*, Size, Size, unsigned int),
+                        Pointer* dptr, Size* pitch, Size width_bytes, Size height, unsigned int element_bytes) {
+  if (dptr == nullptr || pitch == nullptr || width_bytes == 0 || height == 0) {
+    return forward(function, dptr, pitch, width_bytes, height, element_bytes);
+  }
+  Pointer address = 0;
+  Size row = 0;
+  const Bytes worst = saturating_product(round_up(width_bytes, kPitchAlignment), height);
+  const CUresult result = guarded_linear({api, AllocationKind::Linear, worst}, [&](AddressRange& taken) {
+    const CUresult answer = forward(function, &address, &row, width_bytes, height, element_bytes);
+    taken = {address, saturating_product(row, height)};
+    return answer;
+  });
+  if (result == CUDA_SUCCESS) {
+    *dptr = address;
+    *pitch = row;
+  }
+  return result;
+}
+
+// `call` frees; `frees_now` is false where a capture only notes it down.
+template <typename Call>
+CUresult guarded_free(CUdeviceptr address, Call&& call) {
+  Guard* guard = vramguard::guard();
+  const std::optional<AllocationRecord> record = guard != nullptr ? guard->take(address) : std::nullopt;
+  GuardedDevice* device = record ? guard->device(record->device) : nullptr;
+  if (device == nullptr) return call();
+
+  device->memory.free_begins();
+  const CUresult result = call();
+  if (result == CUDA_SUCCESS) {
+    guard->forget(address, *record);
+  } else {
+    guard->put_back(address, *record);
+  }
+  device->memory.free_ends();
+  return result;
+}
+
+// On a capturing stream the free becomes a node of the graph, and the memory stays until the graph has run.
+CUresult free_async(CUresult (*DriverFunctions::*function)(CUdeviceptr, CUstream),
+                    CUresult (*DriverQueries::*is_capturing)(CUstream, CUstreamCaptureStatus*), CUdeviceptr dptr,
+                    CUstream stream) {
+  auto status = CU_STREAM_CAPTURE_STATUS_NONE;
+  if (ask(is_capturing, stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE) {
+    return forward(function, dptr, stream);
+  }
+  return guarded_free(dptr, [&] { return forward(function, dptr, stream); });
+}
+
+}  // namespace
+
+CUresult cuMemAlloc(CUdeviceptr_v1* dptr, unsigned int bytes) {
+  return allocate("cuMemAlloc", &DriverFunctions::cuMemAlloc, dptr, bytes);
+}
+
+CUresult cuMemAlloc_v2(CUdeviceptr* dptr, size_t bytes) {
+  return allocate("cuMemAlloc_v2", &DriverFunctions::cuMemAlloc_v2, dptr, bytes);
+}
+
+CUresult cuMemAllocPitch(CUdeviceptr_v1* dptr, unsigned int* pitch, unsigned int width_bytes, unsigned int height,
+                         unsigned int element_bytes) {
+  return allocate_pitch("cuMemAllocPitch", &DriverFunctions::cuMemAllocPitch, dptr, pitch, width_bytes, height,
+                        element_bytes);
+}
+
+CUresult cuMemAllocPitch_v2(CUdeviceptr* dptr, size_t* pitch, size_t width_bytes, size_t height,
+                            unsigned int element_bytes) {
+  return allocate_pitch("cuMemAllocPitch_v2", &DriverFunctions::cuMemAllocPitch_v2, dptr, pitch, width_bytes, height,
+                        element_bytes);
+}
+
+CUresult cuMemAllocManaged(CUdeviceptr* dptr, size_t bytes, unsigned int flags) {
+  if (dptr == nullptr || bytes == 0) return forward(&DriverFunctions::cuMemAllocManaged, dptr, bytes, flags);
+  CUdeviceptr address = 0;
+  const CUresult result =
+      guarded_linear({"cuMemAllocManaged", AllocationKind::Managed, bytes}, [&](AddressRange& taken) {
+        const CUresult answer = forward(&DriverFunctions::cuMemAllocManaged, &address, bytes, flags);
+        taken = {address, bytes};
+        return answer;
+      });
+  if (result == CUDA_SUCCESS) *dptr = address;
+  return result;
+}
+
+CUresult cuMemFree(CUdeviceptr_v1 dptr) {
+  return guarded_free(dptr, [&] { return forward(&DriverFunctions::cuMemFree, dptr); });
+}
+
+CUresult cuMemFree_v2(CUdeviceptr dptr) {
+  return guarded_free(dptr, [&] { return forward(&DriverFunctions::cuMemFree_v2, dptr); });
+}
+
+CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream stream) {
+  return free_async(&DriverFunctions::cuMemFreeAsync, &DriverQueries::cuStreamIsCapturing, dptr, stream);
+}
+
+CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream stream) {
+  return free_async(&DriverFunctions::cuMemFreeAsync_ptsz, &DriverQueries::cuStreamIsCapturing_ptsz, dptr, stream);
+}
+
+}  // namespace vramguard::entry

@@ -1,0 +1,84 @@
+#include "shim/process.h"
+
+#include <cstdlib>
+#include <new>
+
+#include "core/device_budget.h"
+#include "shim/configuration.h"
+#include "shim/device_list.h"
+#include "shim/driver.h"
+#include "shim/fork_page.h"
+#include "shim/nvml.h"
+#include "shim/stderr_line.h"
+
+namespace vramguard {
+
+namespace {
+
+bool on_error_run() noexcept { return preload().run_on_error() != 0; }
+
+void at_exit() {
+  if (Guard* ours = guard()) ours->write_exit_record();
+}
+
+// A guard that is not used any more lives on: other threads may hold a pointer to it.
+Guard* build_guard(const GuardConfig& config) {
+  std::vector<DeviceInfo> devices = list_devices();
+  std::vector<Bytes> budgets;
+  for (const DeviceInfo& device : devices) {
+    budgets.push_back(resolve_budget(config, device.uuid, device.pci_bus_id, device.ordinal, device.total_bytes));
+  }
+  static constinit Clock clock;
+  auto* reader = new Nvml(devices);
+  return new Guard(config, std::move(devices), budgets, *reader, clock);
+}
+
+void warn_of_doubtful_names(Guard& guard, const GuardConfig& config) {
+  std::vector<DeviceIdentity> identities;
+  for (int i = 0; GuardedDevice* device = guard.device(i); ++i) {
+    identities.push_back({device->info.uuid, device->info.pci_bus_id, i});
+  }
+  const DoubtfulNames names = doubtful_names(config, identities);
+  const auto warn = [&](const std::string& name, const char* message) {
+    guard.post(LogRecord(Event::ConfigError, LogLevel::Warn).add("key", name).add("message", message));
+  };
+  for (const std::string& name : names.unmatched) warn(name, "no device of this program has this name");
+  for (const std::string& name : names.ambiguous) warn(name, "several devices have this name; the budget holds for each");
+}
+
+bool start() {
+  Guard* built = build_guard(configuration()->config);
+  Guard* expected = nullptr;
+  if (!fork_page().guard.compare_exchange_strong(expected, built, std::memory_order_acq_rel)) return true;
+  built->start({driver_version()});
+  warn_of_doubtful_names(*built, built->config());
+  std::atexit(at_exit);
+  return true;
+}
+
+}  // namespace
+
+bool attach_process() noexcept { return attach_fork_page(); }
+
+Guard* guard() noexcept { return fork_page().guard.load(std::memory_order_acquire); }
+
+bool may_initialize() noexcept {
+  const Configuration* read = configuration();
+  return (read != nullptr && read->usable) || on_error_run();
+}
+
+bool start_guard() noexcept {
+  if (guard() != nullptr) return true;
+  const Configuration* read = configuration();
+  if (read == nullptr || !read->usable) return on_error_run();
+  try {
+    return start();
+  } catch (...) {
+    std::string_view what = on_error_run() ? "error: no memory to start the guard; going on without a budget"
+                                           : "error: no memory to start the guard; cuInit fails";
+    write_stderr_line(what);
+    return on_error_run();
+  }
+}
+
+}  // namespace vramguard

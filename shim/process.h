@@ -1,0 +1,22 @@
+// The state of this process: not started, guarded, or unable to be. A forked child starts anew.
+#pragma once
+
+#include "core/guard.h"
+
+namespace vramguard {
+
+// Called by vramguard_core_attach, from any number of threads.
+bool attach_process() noexcept;
+
+// The guard; null before cuInit has succeeded, in a forked child until its own cuInit, and where the program goes on
+// unguarded. Lock-free.
+Guard* guard() noexcept;
+
+// Whether cuInit may succeed. Reads the configuration at the first call; if it is wrong, says so on stderr once.
+bool may_initialize() noexcept;
+
+// After the driver's cuInit has succeeded. Nobody waits for another: each thread that finds no guard builds one, and the
+// first publishes. False when there is no guard and the program may not go on without one.
+bool start_guard() noexcept;
+
+}  // namespace vramguard
