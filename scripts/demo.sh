@@ -1,0 +1,25 @@
+#!/usr/bin/env bash
+# Builds vramguard and shows a 2 GiB budget being kept: on the real GPU where there is one, else on a simulated one.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+scripts/setup.sh
+scripts/build.sh dev
+build=$PWD/build/dev
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+cc -O1 -Wall -o "$folder/fill_the_card" scripts/demo/fill_the_card.c -ldl
+
+if nvidia-smi -L >/dev/null 2>&1; then
+  echo "demo: on the real GPU: $(nvidia-smi --query-gpu=name,memory.total --format=csv,noheader | head -n 1)"
+else
+  echo "demo: no GPU here, so on a simulated one of 8 GiB (build/dev/sim/libcuda.so.1)"
+  export LD_LIBRARY_PATH=$build/sim${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} VGSIM_MEMORY=8GiB VGSIM_STATE=$folder/gpu
+fi
+
+echo
+echo "\$ ./fill_the_card                            # an unmodified CUDA program, a budget of 2 GiB"
+VRAMGUARD_LOG=$folder/pressure.log "$build/vramguard" run -b 2GiB -- "$folder/fill_the_card"
+echo
+echo "\$ cat pressure.log                           # what tail -F would have shown while it ran"
+cat "$folder/pressure.log"
