@@ -13,3 +13,8 @@ target_link_options(vramguard_shared_flags INTERFACE
   -Wl,--as-needed
   # A sanitized library takes the sanitizer's functions from the program that loads it.
   $<$<NOT:$<BOOL:${VRAMGUARD_SANITIZE}>>:-Wl,--no-undefined>)
+
+# libgcc's out-of-line atomics bring a constructor that asks for the processor's features.
+if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
+  target_compile_options(vramguard_shared_flags INTERFACE -mno-outline-atomics)
+endif()
