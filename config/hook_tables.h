@@ -1,0 +1,15 @@
+// The [[hook]] tables of a file: checked for form; hooks themselves are not built yet.
+#pragma once
+
+#include <string>
+
+#include "config/settings.h"
+#include "config/toml_document.h"
+
+namespace vramguard {
+
+// `distrust`: why this file may not define commands, "" if it may.
+void read_hook_tables(const TomlMember& hooks, const std::string& path, const std::string& distrust,
+                      Settings& settings);
+
+}  // namespace vramguard
