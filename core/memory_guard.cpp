@@ -30,18 +30,18 @@ MemoryGuard::MemoryGuard(Bytes budget, Wake wake, void* wake_context) noexcept
     : budget_(budget), wake_(wake), wake_context_(wake_context), last_oom_(kNeverOom), last_oom_seen_(kNeverOom) {}
 
 std::optional<Reservation> MemoryGuard::reserve(Bytes worst) noexcept {
-  if (budget_.try_reserve(worst)) return Reservation(budget_, worst);
+  if (budget_.try_reserve(worst)) return Reservation(*this, worst);
   // Only a size that no device has gets here without a limit; the driver knows what to say to it.
-  if (budget_.limit() == kUnlimitedBytes) return Reservation(budget_, 0);
+  if (budget_.limit() == kUnlimitedBytes) return Reservation(*this, 0);
   return std::nullopt;
 }
 
 std::optional<Reservation> MemoryGuard::reserve_linear(Bytes requested) noexcept {
-  if (requested == 0) return Reservation(budget_, 0);  // the driver has its own words for that, whatever the budget
+  if (requested == 0) return Reservation(*this, 0);  // the driver has its own words for that, whatever the budget
   const Bytes worst = round_up(requested, kPageBytes);
   if (auto reservation = reserve(worst)) return reservation;
   const Bytes least = worst > kMostSharedEdges ? worst - kMostSharedEdges : 0;
-  if (budget_.would_fit(least)) return Reservation(budget_, 0);
+  if (budget_.would_fit(least)) return Reservation(*this, 0);
   return std::nullopt;
 }
 

@@ -17,21 +17,24 @@
 
 namespace vramguard {
 
+class MemoryGuard;
+
 // Bytes admitted for one call that has not ended yet. Whatever was not settled is given back by the destructor.
 // Belongs to one thread.
 class Reservation {
  public:
-  Reservation(Reservation&& other) noexcept : budget_(other.budget_), bytes_(other.bytes_) { other.bytes_ = 0; }
-  Reservation& operator=(Reservation&&) = delete;
-  ~Reservation() {
-    if (bytes_ > 0) budget_->give_back(bytes_);
+  Reservation(Reservation&& other) noexcept : guard_(other.guard_), bytes_(other.bytes_) {
+    other.guard_ = nullptr;
+    other.bytes_ = 0;
   }
+  Reservation& operator=(Reservation&&) = delete;
+  inline ~Reservation();
   Bytes bytes() const noexcept { return bytes_; }
 
  private:
   friend class MemoryGuard;
-  Reservation(Budget& budget, Bytes bytes) noexcept : budget_(&budget), bytes_(bytes) {}
-  Budget* budget_;
+  inline Reservation(MemoryGuard& guard, Bytes bytes) noexcept;
+  MemoryGuard* guard_;
   Bytes bytes_;
 };
 
@@ -86,9 +89,7 @@ class MemoryGuard {
   // used(), and what calls that have not ended may still take.
   Bytes admitted() const noexcept;
   // No call that takes or gives memory is under way: the books and the device tell the same.
-  bool quiet() const noexcept {
-    return admitted() == used() && frees_under_way_.load(std::memory_order_relaxed) == 0;
-  }
+  bool quiet() const noexcept { return calls_under_way_.load() == 0 && frees_under_way_.load() == 0; }
   Statistics::Snapshot stats() const noexcept;
   void reset_peak() noexcept;
   // Faults of the books that were survived: more given back than charged, or edges without memory to count them.
@@ -106,6 +107,7 @@ class MemoryGuard {
   PressureLevel pressure_level() const noexcept;
 
  private:
+  friend class Reservation;
   bool pay(PageMap::Claim& claim, Reservation& reservation) noexcept;
   void enter_books(Bytes bytes) noexcept;
   void leave_books(Bytes bytes) noexcept;
@@ -120,6 +122,7 @@ class MemoryGuard {
   std::mutex unseen_mutex_;  // keeps two measurements from charging their differences in the wrong order
   std::atomic<Bytes> unseen_{0};
 
+  std::atomic<std::uint32_t> calls_under_way_{0};  // also those whose reservation is empty
   std::atomic<std::uint32_t> frees_under_way_{0};
   std::atomic<std::uint32_t> frees_ended_{0};
 
@@ -137,5 +140,15 @@ class MemoryGuard {
   PressureTracker tracker_;
   MonotonicTime::rep last_oom_seen_;
 };
+
+inline Reservation::Reservation(MemoryGuard& guard, Bytes bytes) noexcept : guard_(&guard), bytes_(bytes) {
+  guard.calls_under_way_.fetch_add(1);
+}
+
+inline Reservation::~Reservation() {
+  if (guard_ == nullptr) return;
+  if (bytes_ > 0) guard_->budget_.give_back(bytes_);
+  guard_->calls_under_way_.fetch_sub(1);
+}
 
 }  // namespace vramguard

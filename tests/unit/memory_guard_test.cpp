@@ -41,6 +41,24 @@ TEST_CASE("a reservation counts as admitted, not as used, and is given back when
   REQUIRE(guard.reserve(10_MiB));
 }
 
+TEST_CASE("the guard is quiet when no call is under way, not even one that reserved nothing", "[memory_guard]") {
+  MemoryGuard guard(4_MiB, kNoWake, nullptr);
+  REQUIRE(guard.quiet());
+  REQUIRE(allocate(guard, {kBase, 4_MiB}));
+  REQUIRE(guard.quiet());
+  {
+    auto looking = guard.reserve_linear(512);
+    REQUIRE(looking->bytes() == 0);
+    REQUIRE_FALSE(guard.quiet());
+    REQUIRE_FALSE(guard.settle(std::move(*looking), {kBase + 10_MiB, 512}));
+  }
+  REQUIRE(guard.quiet());
+  guard.free_begins();
+  REQUIRE_FALSE(guard.quiet());
+  guard.free_ends();
+  REQUIRE(guard.quiet());
+}
+
 TEST_CASE("a moved reservation is given back once", "[memory_guard]") {
   MemoryGuard guard(10_MiB, kNoWake, nullptr);
   auto reservation = guard.reserve(6_MiB);
