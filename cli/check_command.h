@@ -1,0 +1,16 @@
+// `vramguard check`: what is wrong with the configuration, or what it comes to.
+#pragma once
+
+#include <string>
+
+#include "config/load_config.h"
+
+namespace vramguard {
+
+// Reads `file` instead of the usual files unless it is "". The exit status.
+int check_configuration(const std::string& file);
+
+// A table of every value and where it came from, with line ends.
+std::string format_values(const LoadResult& loaded);
+
+}  // namespace vramguard
