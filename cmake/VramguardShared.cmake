@@ -4,7 +4,7 @@ include_guard(GLOBAL)
 
 add_library(vramguard_shared_flags INTERFACE)
 target_compile_options(vramguard_shared_flags INTERFACE
-  -fvisibility=hidden $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden> $<$<COMPILE_LANGUAGE:CXX>:-fno-gnu-unique>
+  -fvisibility=hidden $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden> $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-fno-gnu-unique>
   -ffunction-sections -fdata-sections)
 target_link_options(vramguard_shared_flags INTERFACE
   $<$<LINK_LANGUAGE:CXX>:-static-libstdc++> -static-libgcc -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl,-z,relro,-z,now
