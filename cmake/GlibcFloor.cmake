@@ -9,8 +9,8 @@
 # Measured: built on glibc 2.36 with libstdc++ 12, everything needs at most GLIBC_2.17, and the self-test of tests/portability
 # passes whole on glibc 2.36 and 2.31 (there with libgcc 10). libdl.so.2, which the loader opens on new systems too, costs a
 # process start 40 to 100 us. A throw costs 2.8 us instead of 1.8: the unwinder walks the list of libraries.
-# One thing is not possible with the unwinder linked in: an exception that passes a frame of glibc, as from the callback of
-# std::call_once or qsort, ends the process.
+# One thing is not possible with the unwinder linked in: an exception that leaves the callback of std::call_once ends the
+# process, because glibc cleans up its own frame there with the system's libgcc_s.so.
 #
 # Where the stubs cannot be made, configure says why and the libraries need the installed glibc.
 # What was decided stands in <build>/glibc_floor.txt, for scripts/check_exports.sh.
