@@ -90,7 +90,8 @@ trap clean_up EXIT
 while IFS= read -r name; do unset "$name"; done < <(compgen -e VRAMGUARD)
 printf 'schema = 1\n' >"$work/config.toml"
 base_environment=(VRAMGUARD_CONFIG="$work/config.toml" VRAMGUARD_STATE_DIR="$work/state")
-driver_environment=(CUBLAS_WORKSPACE_CONFIG=:4096:8 PYTHONDONTWRITEBYTECODE=1)
+# The order of NVML, which tells the truth here, for CUDA too.
+driver_environment=(CUDA_DEVICE_ORDER=PCI_BUS_ID CUBLAS_WORKSPACE_CONFIG=:4096:8 PYTHONDONTWRITEBYTECODE=1)
 if [[ -n $simulated ]]; then
   driver_environment+=("LD_LIBRARY_PATH=$simulated${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "VGSIM_STATE=$work/simulated-card")
 fi
@@ -174,7 +175,7 @@ check_log() {
                 pids[pid] = 1; if (seq != NR) gap = 1 }
               END { for (p in pids) ++n; printf "%d records, %d process%s, %s", NR, n, n == 1 ? "" : "es",
                     gap ? "seq with a gap" : "seq whole" }' "$work/$name.log" 2>/dev/null)
-  [[ $* != *context* ]] || grep -q ' ev=context .*source=nvml' "$work/$name.log" || missing+=' source=nvml'
+  [[ $* != *context* ]] || grep -qs ' ev=context .*source=nvml' "$work/$name.log" || missing+=' source=nvml'
   verdict "$([[ -z $missing && $seen == *', 1 process, seq whole' ]] && echo 1 || echo 0)" "$name: log" \
     "$*, no gap" "${seen:-no log}${missing:+; missing:$missing}"
 }
@@ -183,7 +184,7 @@ bytes_of_gib() { echo $(($1 << 30)); }
 
 #---------------------------------------------------------------------------------------------------------- compiling
 
-have_nvcc=0 link_flags=()
+compiler='' have_nvcc=0 link_flags=()
 
 find_driver_to_link() {
   local folder
@@ -202,13 +203,16 @@ find_driver_to_link() {
 compile() { # compile OUTPUT SOURCE FLAGS...
   local output=$1 source=$2
   shift 2
-  "${CC:-cc}" -std=gnu11 -O2 -Wall -o "$bin/$output" "$sources/$source" "$@" -ldl -lpthread 2>"$work/compile-$output.err"
+  "$compiler" -std=gnu11 -O2 -Wall -o "$bin/$output" "$sources/$source" "$@" -ldl -lpthread 2>"$work/compile-$output.err"
+}
+
+find_compiler() {
+  compiler=$(command -v "${CC:-cc}" || command -v gcc || command -v clang) || die 'no C compiler'
 }
 
 compile_all() {
   local name failed=''
-  command -v "${CC:-cc}" >/dev/null || die 'no C compiler'
-  for name in info books edges ways_in race contexts fork_child capture bench; do
+  for name in books edges ways_in race contexts fork_child capture bench; do
     compile "$name" "$name.c" || failed+=" $name"
   done
   [[ -z $failed ]] || die "does not compile:$failed; $(head -n 3 "$work/compile-${failed##* }.err")"
@@ -374,10 +378,11 @@ check_race() {
   was_guarded race && take_rows race
 }
 
-# same NAME [FILTER] COMMAND...: output and status as without the preload, and nothing written.
+# same_as_bare NAME TITLE FILTER COMMAND...: output (through the sed script FILTER) and status as without the preload, and
+# nothing written.
 same_as_bare() {
-  local name=$1 filter=$2 state
-  shift 2
+  local name=$1 title=$2 filter=$3 state
+  shift 3
   state=$(mktemp -d "$work/home.XXXXXX")
   run "$name-bare" XDG_STATE_HOME="$state" "$@"
   run "$name" XDG_STATE_HOME="$state" VRAMGUARD_BUDGET=2GiB LD_PRELOAD="$lib" VRAMGUARD_LOG="$work/$name.log" "$@"
@@ -386,29 +391,29 @@ same_as_bare() {
     cat "$work/$file.out" "$work/$file.err" "$work/$file.rc" | sed -E "$filter" >"$work/$file.all"
   done
   verdict "$(cmp -s "$work/$name-bare.all" "$work/$name.all" && [[ ! -e $work/$name.log && -z $(ls -A "$state") ]] && echo 1 || echo 0)" \
-    "$*" 'as without us, no file written' \
+    "$title" 'as without us, no file written' \
     "status $(<"$work/$name.rc"), $(wc -l <"$work/$name.out") lines$([[ -e $work/$name.log ]] && echo ', wrote a log')$(cmp -s "$work/$name-bare.all" "$work/$name.all" || echo ', differs')"
 }
 
 check_neighbours() {
   local loaded
-  same_as_bare true '' /bin/true
+  same_as_bare true /bin/true '' /bin/true
   run true-files LD_DEBUG=files LD_PRELOAD="$lib" VRAMGUARD_BUDGET=2GiB /bin/true
   loaded=$(grep -ho 'file=[^ ]*' "$work/true-files.err" | sort -u | sed 's|.*/||; s|file=||' | tr '\n' ' ')
   verdict "$([[ $loaded == *libvramguard.so* && $loaded != *core* && $loaded != *libstdc* ]] && echo 1 || echo 0)" \
     '/bin/true loads' 'libc and libvramguard.so' "$loaded"
-  same_as_bare pipe '' bash -c "ls / | head -n 3"
-  if command -v python3 >/dev/null; then same_as_bare python '' python3 -c 'print(1)'; else skip python3 'not installed'; fi
+  same_as_bare pipe "bash -c 'ls / | head -n 3'" '' bash -c 'ls / | head -n 3'
+  if command -v python3 >/dev/null; then same_as_bare python "python3 -c 'print(1)'" '' python3 -c 'print(1)'; else skip python3 'not installed'; fi
   if command -v git >/dev/null && git -C "$root" rev-parse 2>/dev/null; then
     # Under a quiet tree the two agree; a file that changes in between is not our doing.
-    same_as_bare git '' git -C "$root" status --short --branch --untracked-files=no
+    same_as_bare git 'git status' '' git -C "$root" status --short --branch --untracked-files=no
   else
     skip 'git status' 'no git repository here'
   fi
   if [[ -z $simulated ]] && command -v nvidia-smi >/dev/null; then
-    same_as_bare smi-list '' nvidia-smi -L
+    same_as_bare smi-list 'nvidia-smi -L' '' nvidia-smi -L
     # Clock, power, heat and use change by themselves: the form must not.
-    same_as_bare smi 's/[0-9]+/N/g; s/ +/ /g; s/-+/-/g; s/^.*(Mon|Tue|Wed|Thu|Fri|Sat|Sun) .*$/date/' nvidia-smi
+    same_as_bare smi nvidia-smi 's/[0-9]+/N/g; s/ +/ /g; s/-+/-/g; s/^.*(Mon|Tue|Wed|Thu|Fri|Sat|Sun) .*$/date/' nvidia-smi
   else
     skip nvidia-smi "$([[ -n $simulated ]] && echo 'needs a card' || echo 'not installed')"
   fi
@@ -439,8 +444,9 @@ check_transparency() {
   local most=$((3 << 29)) alone=$work/alone lines
   run off "${base_environment[@]}" VRAMGUARD=0 VRAMGUARD_BUDGET=1GiB VRAMGUARD_LOG="$work/off.log" LD_PRELOAD="$lib" "$bin/ways_in" dlsym "$most"
   ran_free off 'VRAMGUARD=0'
-  verdict "$([[ ! -e $work/off.log && ! -s $work/off.err ]] && echo 1 || echo 0)" 'VRAMGUARD=0 writes' 'nothing' \
-    "$([[ -e $work/off.log ]] && echo 'a log')$(first_line "$work/off.err")"
+  local written
+  written="$([[ -e $work/off.log ]] && echo 'a log ')$(first_line "$work/off.err")"
+  verdict "$([[ -z $written ]] && echo 1 || echo 0)" 'VRAMGUARD=0 writes' 'nothing' "${written:-nothing}"
 
   guarded wrong 20 "$bin/ways_in" dlsym "$most"
   refused_start wrong 'VRAMGUARD_BUDGET=20'
@@ -492,7 +498,8 @@ check_cost() {
 
 #----------------------------------------------------------------------------------------------------------------- run
 
-compile_all
+find_compiler
+compile info info.c || die "does not compile: info; $(head -n 3 "$work/compile-info.err")"
 if ! run info "$bin/info"; then
   message="no usable CUDA driver or card: $(first_line "$work/info.err")"
   if ((allow_no_gpu)); then
@@ -503,6 +510,7 @@ if ! run info "$bin/info"; then
   exit 1
 fi
 driver=$(fact info driver) card=$(fact info name) card_bytes=$(fact info total_bytes)
+compile_all
 [[ -n $commit ]] || commit=$(git -C "$root" rev-parse HEAD 2>/dev/null) || commit=unknown
 if [[ $commit != unknown && -n $(git -C "$root" status --porcelain --untracked-files=no 2>/dev/null) ]]; then
   commit+=' (with local changes)'
@@ -516,6 +524,13 @@ headline() {
 }
 head_text=$(headline)
 printf '%s\n\n' "$head_text"
+# A card is lent by the minute: where the guard does not even start, nothing below is worth running.
+current=start
+guarded start 2GiB "$bin/ways_in" dlsym $((1 << 30))
+if ! was_guarded start; then
+  printf 'gpu_check: FAILED: the guard does not start: %s %s\n' "$(tr '\n' ' ' <"$work/start.out")" "$(first_line "$work/start.err")" >&2
+  exit 1
+fi
 for check in "${all_checks[@]}"; do
   if ((${#only[@]})) && [[ " ${only[*]} " != *" $check "* ]]; then continue; fi
   current=$check

@@ -60,7 +60,9 @@ static void try_edge(const struct session* session, unsigned long long budget, c
          told_bytes(session) + edge->leave < budget) {
     code = take(cu, &kFiller, &hoard);
   }
-  while (code == CUDA_SUCCESS && hoard.bytes < 2 * budget) code = take(cu, edge, &hoard);
+  // Twice the budget, or for tiny requests four times what was left, is proof enough that nobody refuses.
+  unsigned long long enough = edge->leave ? hoard.bytes + 4 * edge->leave : 2 * budget;
+  while (code == CUDA_SUCCESS && hoard.bytes < enough) code = take(cu, edge, &hoard);
 
   // Managed memory takes nothing until it is touched; this release counts it in full, so the books are asked instead.
   unsigned long long taken = edge->managed ? told_bytes(session) : truth_taken_bytes(&session->truth);
