@@ -1,5 +1,6 @@
 #include "tests/unit/allocation_failure.h"
 
+#include <cstddef>
 #include <cstdlib>
 #include <new>
 
@@ -14,11 +15,17 @@ AllocationFailure::~AllocationFailure() { --failing; }
 
 }  // namespace vramguard
 
+// All forms of one object without alignment: a mixture with those of a sanitizer would be reported by it.
+void* operator new(std::size_t bytes, const std::nothrow_t&) noexcept {
+  return failing > 0 ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+}
+
 void* operator new(std::size_t bytes) {
-  void* memory = failing > 0 ? nullptr : std::malloc(bytes == 0 ? 1 : bytes);
+  void* memory = operator new(bytes, std::nothrow);
   if (memory == nullptr) throw std::bad_alloc();
   return memory;
 }
 
 void operator delete(void* memory) noexcept { std::free(memory); }
 void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, const std::nothrow_t&) noexcept { std::free(memory); }
