@@ -10,9 +10,9 @@
 namespace vramguard {
 namespace {
 
-// The first and the last page may be shared. Seen on H200: 230 of 878 requests over 1 MiB took one page less than their
-// size rounded up, none took more.
-constexpr Bytes kMostSharedEdges = 2 * kPageBytes;
+// The first or the last page may be shared. Seen on H200: 230 of 878 requests over 1 MiB took one page less than their
+// size rounded up, none took two less or any more.
+constexpr Bytes kSharedEdge = kPageBytes;
 // Rounds of waiting for a thread that is between two neighbouring steps of settle(); only preemption makes it take
 // long.
 constexpr int kMostPaymentRounds = 200;
@@ -40,12 +40,27 @@ std::optional<Reservation> MemoryGuard::reserve_linear(Bytes requested) noexcept
   if (requested == 0) return Reservation(*this, 0);  // the driver has its own words for that, whatever the budget
   const Bytes worst = round_up(requested, kPageBytes);
   if (auto reservation = reserve(worst)) return reservation;
-  const Bytes least = worst > kMostSharedEdges ? worst - kMostSharedEdges : 0;
-  if (budget_.would_fit(least)) return Reservation(*this, 0);
-  return std::nullopt;
+  return begin_trial(worst - kSharedEdge);
 }
 
-bool MemoryGuard::settle(Reservation reservation, AddressRange range) noexcept {
+std::optional<Reservation> MemoryGuard::begin_trial(Bytes least) noexcept {
+  if (!budget_.would_fit(least) || trial_under_way_.exchange(true)) return std::nullopt;
+  free_begins();
+  if (!budget_.try_reserve(least)) {
+    end_trial();
+    return std::nullopt;
+  }
+  std::optional<Reservation> reservation(Reservation(*this, least));
+  reservation->trial_ = true;
+  return reservation;
+}
+
+void MemoryGuard::end_trial() noexcept {
+  trial_under_way_.store(false);
+  free_ends();
+}
+
+bool MemoryGuard::settle(Reservation& reservation, AddressRange range) noexcept {
   PageMap::Claim claim = pages_.add(range);
   if (!pay(claim, reservation)) {
     leave_books(pages_.cancel(claim));
@@ -55,6 +70,7 @@ bool MemoryGuard::settle(Reservation reservation, AddressRange range) noexcept {
   reservation.bytes_ -= kept;
   enter_books(kept);
   statistics_.count_allocation();
+  reservation.end();
   return true;
 }
 

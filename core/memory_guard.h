@@ -23,19 +23,21 @@ class MemoryGuard;
 // Belongs to one thread.
 class Reservation {
  public:
-  Reservation(Reservation&& other) noexcept : guard_(other.guard_), bytes_(other.bytes_) {
+  Reservation(Reservation&& other) noexcept : guard_(other.guard_), bytes_(other.bytes_), trial_(other.trial_) {
     other.guard_ = nullptr;
     other.bytes_ = 0;
   }
   Reservation& operator=(Reservation&&) = delete;
-  inline ~Reservation();
+  ~Reservation() { end(); }
   Bytes bytes() const noexcept { return bytes_; }
 
  private:
   friend class MemoryGuard;
   inline Reservation(MemoryGuard& guard, Bytes bytes) noexcept;
-  MemoryGuard* guard_;
+  inline void end() noexcept;
+  MemoryGuard* guard_;  // null once it has ended
   Bytes bytes_;
+  bool trial_ = false;
 };
 
 // Thread-safe. Holds no lock while it calls out. No call allocates memory except the page map's growth.
@@ -53,13 +55,14 @@ class MemoryGuard {
 
   // Admits a call whose cost is known beforehand or bounded by `worst`; nullopt when that does not fit.
   std::optional<Reservation> reserve(Bytes worst) noexcept;
-  // Admits a linear request of `requested` bytes by its worst case under the page rule. Where the worst does not fit
-  // but the pages it may share with others could make it fit, the reservation is empty and settle() decides.
+  // Admits a linear request of `requested` bytes by its worst case under the page rule. Where only the page that it may
+  // share with others could make it fit, this is a trial: one page less is reserved, and settle() decides. One trial
+  // at a time, or the device would for a moment be over its budget by one page for each; others can wait_for_frees().
   std::optional<Reservation> reserve_linear(Bytes requested) noexcept;
 
-  // Charges the pages that `range` really took. False: they do not fit and nothing was charged; the caller must undo
-  // the driver's call and refuse. The reservation is used up either way.
-  bool settle(Reservation reservation, AddressRange range) noexcept;
+  // Charges the pages that `range` really took and ends the reservation. False: they do not fit and nothing was
+  // charged; the caller must undo the driver's call before it drops the reservation, and refuse.
+  bool settle(Reservation& reservation, AddressRange range) noexcept;
   // Charges `range` whether it fits or not: for a record that is put back after a free that the driver refused.
   void put_back(AddressRange range) noexcept;
   // Gives the pages of `range` back. Call after the driver has freed it.
@@ -69,8 +72,8 @@ class MemoryGuard {
   // moment.
   void free_begins() noexcept;
   void free_ends() noexcept;
-  // True if frees were under way and have ended within `patience_ms`: worth another reserve. Waits for as many to end
-  // as were under way at the call, or for what has ended when patience does. Never blocks for longer.
+  // True if frees or a trial were under way and have ended within `patience_ms`: worth another reserve. Waits for as
+  // many to end as were under way at the call, or for what has ended when patience does. Never blocks for longer.
   bool wait_for_frees(int patience_ms) noexcept;
 
   // What no allocation call shows (contexts, modules, stacks), as last measured. Charged even beyond the budget.
@@ -108,6 +111,8 @@ class MemoryGuard {
 
  private:
   friend class Reservation;
+  std::optional<Reservation> begin_trial(Bytes least) noexcept;
+  void end_trial() noexcept;
   bool pay(PageMap::Claim& claim, Reservation& reservation) noexcept;
   void enter_books(Bytes bytes) noexcept;
   void leave_books(Bytes bytes) noexcept;
@@ -123,7 +128,8 @@ class MemoryGuard {
   std::atomic<Bytes> unseen_{0};
 
   std::atomic<std::uint32_t> calls_under_way_{0};  // also those whose reservation is empty
-  std::atomic<std::uint32_t> frees_under_way_{0};
+  std::atomic<bool> trial_under_way_{false};
+  std::atomic<std::uint32_t> frees_under_way_{0};  // and trials: what they hold comes free when they fail
   std::atomic<std::uint32_t> frees_ended_{0};
 
   Wake wake_;
@@ -145,10 +151,13 @@ inline Reservation::Reservation(MemoryGuard& guard, Bytes bytes) noexcept : guar
   guard.calls_under_way_.fetch_add(1);
 }
 
-inline Reservation::~Reservation() {
+inline void Reservation::end() noexcept {
   if (guard_ == nullptr) return;
   if (bytes_ > 0) guard_->budget_.give_back(bytes_);
+  if (trial_) guard_->end_trial();
   guard_->calls_under_way_.fetch_sub(1);
+  guard_ = nullptr;
+  bytes_ = 0;
 }
 
 }  // namespace vramguard

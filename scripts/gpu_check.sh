@@ -261,8 +261,6 @@ check_python() {
   if ((have_jax)); then
     guarded jax_default "$budget" python3 "$sources/jax_limit.py" "$bytes" 'jax, preallocating' & jobs+=("$!")
     XLA_PYTHON_CLIENT_PREALLOCATE=false guarded jax_pool "$budget" python3 "$sources/jax_limit.py" "$bytes" 'jax, its pool' & jobs+=("$!")
-    XLA_PYTHON_CLIENT_PREALLOCATE=false XLA_PYTHON_CLIENT_ALLOCATOR=platform \
-      guarded jax_platform "$budget" python3 "$sources/jax_limit.py" "$bytes" 'jax, platform' & jobs+=("$!")
   fi
   if ((have_cupy)); then guarded cupy_limit "$budget" python3 "$sources/cupy_limit.py" "$bytes" & jobs+=("$!"); fi
   ((${#jobs[@]})) && wait "${jobs[@]}"
@@ -280,12 +278,11 @@ check_python() {
       "status $(<"$work/torch_wrong.rc"): $(tail -n 1 "$work/torch_wrong.err" | cut -c1-100)"
   fi
   if ((have_jax)); then
-    # The first two are kept by the pool that XLA sized to the budget; the third asks the driver each time.
+    # Both are kept by the pool that XLA sized to the budget.
     take_rows jax_default
     take_rows jax_pool
     check_log jax_pool start context exit
-    take_rows jax_platform
-    check_log jax_platform start context oom_refused oom_returned exit
+    skip 'jax, XLA_PYTHON_CLIENT_ALLOCATOR=platform' 'takes memory by calls that are not wrapped yet (docs/driver_coverage.md)'
   fi
   if ((have_cupy)); then
     take_rows cupy_limit

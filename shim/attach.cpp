@@ -14,7 +14,8 @@ namespace {
 template <auto body, auto own>
 struct Gate;
 
-template <typename... Parameters, abi::CUresult (*body)(Parameters...), abi::CUresult (*DriverFunctions::*own)(Parameters...)>
+template <typename... Parameters, abi::CUresult (*body)(Parameters...),
+          abi::CUresult (*DriverFunctions::*own)(Parameters...)>
 struct Gate<body, own> {
   static abi::CUresult enter(Parameters... parameters) {
     if (preload().thread_state()->in_driver_call == 0) return body(parameters...);
@@ -43,7 +44,8 @@ void prime_unwinder() noexcept {
 
 }  // namespace vramguard
 
-extern "C" __attribute__((visibility("default"))) const vg_core_api* vramguard_core_attach(const vg_preload_api* preload) {
+extern "C" __attribute__((visibility("default"))) const vg_core_api* vramguard_core_attach(
+    const vg_preload_api* preload) {
   using namespace vramguard;
   static constinit const char build[] = VRAMGUARD_VERSION;
   static const vg_core_api api{build, static_cast<unsigned>(kWrappers.size()), kWrappers.data()};

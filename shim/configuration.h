@@ -11,8 +11,8 @@ struct Configuration {
   bool usable = false;
 };
 
-// Reads it at the first call, in every thread that comes meanwhile; the first to finish publishes, says on stderr what is
-// wrong and writes it to the log. nullptr when there was no memory for it.
+// Reads it at the first call, in every thread that comes meanwhile; the first to finish publishes, says on stderr what
+// is wrong and writes it to the log. nullptr when there was no memory for it.
 const Configuration* configuration() noexcept;
 
 }  // namespace vramguard

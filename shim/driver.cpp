@@ -25,8 +25,8 @@ bool attach_driver(const vg_preload_api& api) noexcept {
   if (attached_driver.load(std::memory_order_acquire) != nullptr) return true;
   Driver* found = new (std::nothrow) Driver;
   if (found == nullptr) return false;
-#define VG_DRIVER_FUNCTION(symbol, since, parameters)     \
-  find(found->chain.symbol, api.chain_symbol, #symbol);   \
+#define VG_DRIVER_FUNCTION(symbol, since, parameters)   \
+  find(found->chain.symbol, api.chain_symbol, #symbol); \
   find(found->own.symbol, api.driver_symbol, #symbol);
 #include "shim/driver_functions.inc"
 #undef VG_DRIVER_FUNCTION

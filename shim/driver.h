@@ -37,11 +37,13 @@ bool attach_driver(const vg_preload_api& preload) noexcept;
 const Driver& driver() noexcept;
 const vg_preload_api& preload() noexcept;
 
-// Marks this thread as being inside a driver call of ours, so that what comes back through our entries passes uncounted.
-// Saves and restores: a marked call can be inside another.
+// Marks this thread as being inside a driver call of ours, so that what comes back through our entries passes
+// uncounted. Saves and restores: a marked call can be inside another.
 class DriverCall {
  public:
-  DriverCall() noexcept : state_(*preload().thread_state()), before_(state_.in_driver_call) { state_.in_driver_call = 1; }
+  DriverCall() noexcept : state_(*preload().thread_state()), before_(state_.in_driver_call) {
+    state_.in_driver_call = 1;
+  }
   ~DriverCall() { state_.in_driver_call = before_; }
   DriverCall(const DriverCall&) = delete;
 

@@ -1,5 +1,6 @@
 // The few types and values of the CUDA driver API that the shim needs, so that it builds without a CUDA toolkit.
-// Layouts are those of cuda.h 11.0 to 13.0; tests/integration/driver_abi_test.cpp compares them where a toolkit is found.
+// Layouts are those of cuda.h 11.0 to 13.0; tests/integration/driver_abi_test.cpp compares them where a toolkit is
+// found.
 #pragma once
 
 #include <cstddef>

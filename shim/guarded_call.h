@@ -7,6 +7,8 @@ namespace vramguard {
 
 // How long a refused request waits for frees that are inside the driver at that moment.
 constexpr int kFreePatienceMs = 200;
+// And how often: what came free may have gone to another thread.
+constexpr int kMostRounds = 16;
 
 struct LinearRequest {
   const char* api;
@@ -15,16 +17,17 @@ struct LinearRequest {
 };
 
 inline std::optional<Reservation> admit(MemoryGuard& memory, Bytes worst) noexcept {
-  std::optional<Reservation> reservation = memory.reserve_linear(worst);
-  if (reservation || !memory.wait_for_frees(kFreePatienceMs)) return reservation;
-  return memory.reserve_linear(worst);
+  for (int round = 0;; ++round) {
+    std::optional<Reservation> reservation = memory.reserve_linear(worst);
+    if (reservation || round == kMostRounds || !memory.wait_for_frees(kFreePatienceMs)) return reservation;
+  }
 }
 
 inline abi::CUresult refuse(const CurrentDevice& where, const LinearRequest& request, Refusal::Scope scope) noexcept {
   std::size_t card_free = 0;
   const bool known = forward(&DriverFunctions::cuMemGetInfo_v2, &card_free, nullptr) == abi::CUDA_SUCCESS;
-  where.guard->refused(*where.device, {request.api, scope, request.worst_bytes,
-                                       known ? std::optional<Bytes>(card_free) : std::nullopt});
+  where.guard->refused(
+      *where.device, {request.api, scope, request.worst_bytes, known ? std::optional<Bytes>(card_free) : std::nullopt});
   return abi::CUDA_ERROR_OUT_OF_MEMORY;
 }
 
@@ -51,7 +54,7 @@ abi::CUresult guarded_linear(const LinearRequest& request, Call&& call) {
   const abi::CUresult result = call(taken);
   if (result == abi::CUDA_ERROR_OUT_OF_MEMORY) return refuse(where, request, Refusal::Scope::Device);
   if (result != abi::CUDA_SUCCESS) return result;
-  if (!memory.settle(std::move(*reservation), taken)) {
+  if (!memory.settle(*reservation, taken)) {
     undo(taken.address);
     return refuse(where, request, Refusal::Scope::Budget);
   }

@@ -9,8 +9,8 @@ namespace {
 
 bool shows_budget(const Guard& guard) { return guard.config().virtualize != Virtualize::None; }
 
-// The driver has filled in the card's own numbers. They are narrowed, never widened: what is not the program's to use is
-// not shown, and what the card does not have is not promised.
+// The driver has filled in the card's own numbers. They are narrowed, never widened: what is not the program's to use
+// is not shown, and what the card does not have is not promised.
 template <typename Size>
 void narrow(Size* value, Bytes limit) {
   if (value != nullptr) *value = static_cast<Size>(std::min<Bytes>(*value, limit));

@@ -64,9 +64,7 @@ Nvml::Nvml(const std::vector<DeviceInfo>& devices) {
   for (const DeviceInfo& device : devices) uuids_.push_back(device.uuid);
 }
 
-Nvml::Library* Nvml::loaded() noexcept {
-  return static_cast<Library*>(library.load(std::memory_order_acquire));
-}
+Nvml::Library* Nvml::loaded() noexcept { return static_cast<Library*>(library.load(std::memory_order_acquire)); }
 
 void Nvml::prepare() noexcept {
   if (loaded() != nullptr || unavailable.load(std::memory_order_relaxed)) return;

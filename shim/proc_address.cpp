@@ -1,4 +1,5 @@
-// cuGetProcAddress: the driver is asked, and what it gives is replaced by address. The runtime takes everything from here.
+// cuGetProcAddress: the driver is asked, and what it gives is replaced by address. The runtime takes everything from
+// here.
 #include "shim/driver.h"
 #include "shim/replacements.h"
 

@@ -43,7 +43,8 @@ void warn_of_doubtful_names(Guard& guard, const GuardConfig& config) {
     guard.post(LogRecord(Event::ConfigError, LogLevel::Warn).add("key", name).add("message", message));
   };
   for (const std::string& name : names.unmatched) warn(name, "no device of this program has this name");
-  for (const std::string& name : names.ambiguous) warn(name, "several devices have this name; the budget holds for each");
+  for (const std::string& name : names.ambiguous)
+    warn(name, "several devices have this name; the budget holds for each");
 }
 
 bool start() {

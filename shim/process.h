@@ -15,8 +15,8 @@ Guard* guard() noexcept;
 // Whether cuInit may succeed. Reads the configuration at the first call; if it is wrong, says so on stderr once.
 bool may_initialize() noexcept;
 
-// After the driver's cuInit has succeeded. Nobody waits for another: each thread that finds no guard builds one, and the
-// first publishes. False when there is no guard and the program may not go on without one.
+// After the driver's cuInit has succeeded. Nobody waits for another: each thread that finds no guard builds one, and
+// the first publishes. False when there is no guard and the program may not go on without one.
 bool start_guard() noexcept;
 
 }  // namespace vramguard

@@ -17,7 +17,7 @@ constexpr Bytes kStride = 301'056;  // as a driver would pack them: 512-byte ste
 
 bool allocate(MemoryGuard& guard, std::uint64_t address) {
   auto reservation = guard.reserve_linear(kEach);
-  return reservation && guard.settle(std::move(*reservation), {address, kEach});
+  return reservation && guard.settle(*reservation, {address, kEach});
 }
 
 double ns_per_pair(std::uint64_t live, int thread_count) {

@@ -58,7 +58,7 @@ TEST_CASE("the books equal a real driver's after each of 4,000 recorded calls", 
       guard.release(step.range);
     } else {
       auto reservation = guard.reserve_linear(step.range.bytes);
-      refusals += reservation && guard.settle(std::move(*reservation), step.range) ? 0 : 1;
+      refusals += reservation && guard.settle(*reservation, step.range) ? 0 : 1;
     }
     differences += guard.linear() == step.taken_after && guard.admitted() == step.taken_after ? 0 : 1;
   }
@@ -82,7 +82,7 @@ TEST_CASE("with one page less than a recording needs, something in it is refused
       continue;
     }
     auto reservation = guard.reserve_linear(step.range.bytes);
-    if (!reservation || !guard.settle(std::move(*reservation), step.range)) {
+    if (!reservation || !guard.settle(*reservation, step.range)) {
       refused.push_back(step.range.address);
       guard.count_refusal();
     }

@@ -110,7 +110,7 @@ TEST_CASE("16 threads at the limit never take more than the budget, and leave no
         }
         const auto range = driver.allocate(bytes);
         if (!range) continue;  // the driver fails
-        if (!guard.settle(std::move(*reservation), *range)) {
+        if (!guard.settle(*reservation, *range)) {
           driver.free(*range);
           ++undone;
           continue;
@@ -137,7 +137,8 @@ TEST_CASE("16 threads at the limit never take more than the budget, and leave no
   REQUIRE(guard.stats().allocations == static_cast<std::uint64_t>(settled));
   REQUIRE(guard.stats().frees == static_cast<std::uint64_t>(settled));
   REQUIRE_FALSE(guard.wait_for_frees(1000));
-  REQUIRE(guard.settle(std::move(*guard.reserve(limit)), {kBase, limit}));
+  std::optional<Reservation> whole = guard.reserve(limit);
+  REQUIRE(guard.settle(*whole, {kBase, limit}));
 }
 
 TEST_CASE("threads whose ranges share the last page that fits all get it", "[memory_guard][stress]") {
@@ -153,7 +154,7 @@ TEST_CASE("threads whose ranges share the last page that fits all get it", "[mem
       for (int i = 0; i < 500; ++i) {
         auto reservation = guard.reserve(0);
         round.arrive_and_wait();
-        const bool fits = guard.settle(std::move(*reservation), range);
+        const bool fits = guard.settle(*reservation, range);
         refused += fits ? 0 : 1;
         round.arrive_and_wait();
         wrong_sum += guard.admitted() == kPageBytes ? 0 : 1;
