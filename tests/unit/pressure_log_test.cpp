@@ -183,15 +183,16 @@ TEST_CASE("sixteen threads that post while one writes lose and tear nothing") {
   constexpr int kThreads = 16;
   constexpr int kEach = 100;
   std::atomic<int> posting{kThreads};
+  std::atomic<int> timeouts{0};
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
-    threads.emplace_back([&test, &posting, thread] {
+    threads.emplace_back([&test, &posting, &timeouts, thread] {
       for (int i = 0; i < kEach; ++i) {
         LogRecord record = never_thinned();
         record.device(thread).add("total_bytes", i).add("uuid", std::string(100, static_cast<char>('a' + thread)));
         test.log->post(record);
         // Never more than the queue holds.
-        if (i % 10 == 9) CHECK_NOFAIL(test.log->wait_written(std::chrono::seconds(60)));
+        if (i % 10 == 9 && !test.log->wait_written(std::chrono::seconds(60))) ++timeouts;
       }
       --posting;
     });
@@ -200,6 +201,7 @@ TEST_CASE("sixteen threads that post while one writes lose and tear nothing") {
   test.log->write_queued();
   for (auto& thread : threads) thread.join();
 
+  CHECK(timeouts == 0);
   CHECK(test.log->dropped() == 0);
   const auto records = test.records();
   REQUIRE(records.size() == kThreads * kEach);
@@ -217,7 +219,7 @@ TEST_CASE("several threads may write; between them nothing is left over or doubl
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 8; ++thread) {
     threads.emplace_back([&test] {
-      for (int i = 0; i < 50; ++i) {
+      for (int i = 0; i < 32; ++i) {  // together what the queue holds
         test.log->post(never_thinned());
         test.log->write_queued();
       }
@@ -228,8 +230,8 @@ TEST_CASE("several threads may write; between them nothing is left over or doubl
   CHECK(test.log->dropped() == 0);
   std::set<int> numbers;
   for (const auto& record : test.records()) numbers.insert(record["seq"].get<int>());
-  CHECK(numbers.size() == 400);
-  CHECK(*numbers.rbegin() == 400);
+  CHECK(numbers.size() == 256);
+  CHECK(*numbers.rbegin() == 256);
 }
 
 }  // namespace
