@@ -1,0 +1,58 @@
+/* The driver as the test programs call it: types as in cuda.h, the functions by their exported names. No toolkit
+ * needed. */
+#ifndef VRAMGUARD_TEST_DRIVER_API_H
+#define VRAMGUARD_TEST_DRIVER_API_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+typedef int CUresult;
+typedef int CUdevice;
+typedef unsigned long long CUdeviceptr;
+typedef unsigned int CUdeviceptr_v1;
+typedef struct CUctx_st* CUcontext;
+typedef struct CUstream_st* CUstream;
+typedef uint64_t cuuint64_t;
+typedef int CUdriverProcAddressQueryResult;
+typedef struct CUexecAffinityParam CUexecAffinityParam;
+typedef struct CUctxCreateParams CUctxCreateParams;
+typedef struct {
+  char bytes[16];
+} CUuuid;
+
+/* Every row of the table of wrapped functions, and these that are not wrapped: F(symbol, parameters). */
+#define OTHER_DRIVER_FUNCTIONS(F)                                                      \
+  F(cuDriverGetVersion, (int* version))                                                \
+  F(cuDeviceGetCount, (int* count))                                                    \
+  F(cuDeviceGet, (CUdevice * device, int ordinal))                                     \
+  F(cuDeviceGetName, (char* name, int size, CUdevice device))                          \
+  F(cuDeviceGetUuid, (CUuuid * uuid, CUdevice device))                                 \
+  F(cuDeviceGetPCIBusId, (char* text, int size, CUdevice device))                      \
+  F(cuDeviceGetAttribute, (int* value, int attribute, CUdevice device))                \
+  F(cuCtxSetCurrent, (CUcontext context))                                              \
+  F(cuCtxGetCurrent, (CUcontext * context))                                            \
+  F(cuCtxGetDevice, (CUdevice * device))                                               \
+  F(cuCtxPushCurrent_v2, (CUcontext context))                                          \
+  F(cuCtxPopCurrent_v2, (CUcontext * context))                                         \
+  F(cuPointerGetAttribute, (void* data, int attribute, CUdeviceptr address))           \
+  F(cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t * size, CUdeviceptr address)) \
+  F(cuMemsetD8_v2, (CUdeviceptr address, unsigned char value, size_t bytes))           \
+  F(cuDeviceCanAccessPeer, (int* can, CUdevice device, CUdevice peer))                 \
+  F(cuGetErrorName, (CUresult error, const char** text))
+
+struct driver {
+#define VG_DRIVER_FUNCTION(symbol, since, parameters) CUresult(*symbol) parameters;
+#include "shim/driver_functions.inc"
+#undef VG_DRIVER_FUNCTION
+#define OTHER(symbol, parameters) CUresult(*symbol) parameters;
+  OTHER_DRIVER_FUNCTIONS(OTHER)
+#undef OTHER
+};
+
+/* ways.c: one function by one of the ways in: link, dlsym, dlvsym, default, next, proc, proc_v2, proc_self. NULL where
+ * the driver does not have it. Ends the program where the way itself does not exist. */
+void* find_function(const char* way, const char* symbol);
+/* All of them; a function that is missing is NULL. */
+struct driver find_driver(const char* way);
+
+#endif
