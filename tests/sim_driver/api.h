@@ -3,7 +3,9 @@
 
 #include "tests/sim_driver/abi.h"
 
+#ifndef VGSIM_DECLARE_WITHOUT_LINKAGE  // a test compares the types alone
 extern "C" {
+#endif
 CUresult cuCtxCreate(CUcontext*, unsigned int, CUdevice);
 CUresult cuCtxCreate_v2(CUcontext*, unsigned int, CUdevice);
 CUresult cuCtxCreate_v3(CUcontext*, CUexecAffinityParam*, int, unsigned int, CUdevice);
@@ -237,4 +239,6 @@ CUresult cuStreamSynchronize_ptsz(CUstream);
 CUresult cuStreamWaitEvent(CUstream, CUevent, unsigned int);
 CUresult cuStreamWaitEvent_ptsz(CUstream, CUevent, unsigned int);
 CUresult cuThreadExchangeStreamCaptureMode(CUstreamCaptureMode*);
+#ifndef VGSIM_DECLARE_WITHOUT_LINKAGE
 }
+#endif

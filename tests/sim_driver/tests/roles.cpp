@@ -1,0 +1,143 @@
+#include "tests/sim_driver/tests/roles.h"
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+
+#include "tests/sim_driver/api.h"
+
+namespace {
+
+CUcontext make_context(int device = 0) {
+  CUcontext context = nullptr;
+  if (cuInit(0) != CUDA_SUCCESS || cuCtxCreate_v2(&context, 0, device) != CUDA_SUCCESS) std::exit(3);
+  return context;
+}
+
+void wait_for_end_of_input() {
+  char c = 0;
+  while (read(STDIN_FILENO, &c, 1) > 0) {
+  }
+}
+
+// "0 GPU-..,GPU-..": what cuInit returned and the devices that are seen.
+int list_devices() {
+  std::printf("%d", cuInit(0));
+  int count = 0;
+  cuDeviceGetCount(&count);
+  for (int i = 0; i < count; ++i) {
+    char id[32];
+    if (cuDeviceGetPCIBusId(id, sizeof id, i) != CUDA_SUCCESS) return 1;
+    std::printf(" %s", id);
+  }
+  std::printf("\n");
+  return 0;
+}
+
+// Allocates and waits: "ready CODE".
+int hold(int device, std::size_t bytes) {
+  make_context(device);
+  CUdeviceptr address = 0;
+  std::printf("ready %d\n", cuMemAlloc_v2(&address, bytes));
+  std::fflush(stdout);
+  wait_for_end_of_input();
+  return 0;
+}
+
+// At the end of its input it allocates 2 MiB at a time until refused, prints how many it got, and keeps them.
+int grab() {
+  make_context();
+  std::printf("ready\n");
+  std::fflush(stdout);
+  wait_for_end_of_input();
+  int count = 0;
+  CUdeviceptr address = 0;
+  while (cuMemAlloc_v2(&address, 2 << 20) == CUDA_SUCCESS) ++count;
+  std::printf("%d\n", count);
+  std::fflush(stdout);
+  pause();
+  return 0;
+}
+
+// The results of `count` small allocations.
+int allocate(int count) {
+  make_context();
+  for (int i = 0; i < count; ++i) {
+    CUdeviceptr address = 0;
+    std::printf("%s%d", i ? " " : "", cuMemAlloc_v2(&address, 1000));
+  }
+  std::printf("\n");
+  return 0;
+}
+
+int before_init() {
+  int count = 0, version = 0;
+  const char* text = nullptr;
+  void* function = nullptr;
+  CUdriverProcAddressQueryResult status{};
+  std::printf("%d %d %d %d %d %d\n", cuDeviceGetCount(&count), cuDriverGetVersion(&version),
+              cuGetErrorName(CUDA_ERROR_OUT_OF_MEMORY, &text), cuGetErrorString(CUDA_ERROR_OUT_OF_MEMORY, &text),
+              cuGetProcAddress_v2("cuMemAlloc", &function, 12000, 0, &status), cuInit(1));
+  return 0;
+}
+
+// What a child of fork() gets, after and before its parent has called cuInit.
+int fork_after_init(bool init_first) {
+  if (init_first) make_context();
+  std::fflush(stdout);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    int count = 0;
+    const int init = cuInit(0);
+    std::printf("%d %d\n", init, cuDeviceGetCount(&count));
+    std::fflush(stdout);
+    _exit(0);
+  }
+  int status = 0;
+  waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
+
+// Uses memory, then becomes another program that allocates nothing but has a context.
+int use_and_exec() {
+  make_context();
+  CUdeviceptr address = 0;
+  if (cuMemAlloc_v2(&address, 64 << 20) != CUDA_SUCCESS) return 1;
+  execl("/proc/self/exe", "again", "--role", "hold", "0", "1", nullptr);
+  return 127;
+}
+
+extern "C" CUresult cuGraphCreate(CUgraph*, unsigned int);
+
+int call_what_is_not_simulated() {
+  make_context();
+  CUgraph graph = nullptr;
+  std::printf("%d\n", cuGraphCreate(&graph, 0));
+  return 0;
+}
+
+int look_up(const char* name) {
+  void* function = nullptr;
+  CUdriverProcAddressQueryResult status{};
+  std::printf("%d", cuGetProcAddress_v2(name, &function, 13000, 0, &status));
+  std::printf(" %d %d\n", function ? 1 : 0, status);
+  return 0;
+}
+
+}  // namespace
+
+int play_role(const std::vector<std::string>& words) {
+  const std::string& name = words[0];
+  if (name == "devices") return list_devices();
+  if (name == "hold") return hold(std::atoi(words[1].c_str()), std::strtoull(words[2].c_str(), nullptr, 10));
+  if (name == "grab") return grab();
+  if (name == "allocate") return allocate(std::atoi(words[1].c_str()));
+  if (name == "before-init") return before_init();
+  if (name == "fork") return fork_after_init(words[1] == "after-init");
+  if (name == "exec") return use_and_exec();
+  if (name == "not-simulated") return call_what_is_not_simulated();
+  if (name == "look-up") return look_up(words[1].c_str());
+  return 2;
+}
