@@ -9,6 +9,7 @@
 #include "shim/driver.h"
 #include "shim/fork_page.h"
 #include "shim/nvml.h"
+#include "shim/replacements.h"
 #include "shim/stderr_line.h"
 
 namespace vramguard {
@@ -53,6 +54,7 @@ bool start() {
   if (!fork_page().guard.compare_exchange_strong(expected, built, std::memory_order_acq_rel)) return true;
   built->start({driver_version()});
   warn_of_doubtful_names(*built, built->config());
+  report_unguarded_symbols();
   std::atexit(at_exit);
   return true;
 }
@@ -62,6 +64,12 @@ bool start() {
 bool attach_process() noexcept { return attach_fork_page(); }
 
 Guard* guard() noexcept { return fork_page().guard.load(std::memory_order_acquire); }
+
+void report_unguarded_symbols() noexcept {
+  Guard* ours = guard();
+  if (ours == nullptr) return;
+  take_unguarded([](const char* name, void* guard) { static_cast<Guard*>(guard)->unguarded_symbol(name); }, ours);
+}
 
 bool may_initialize() noexcept {
   const Configuration* read = configuration();

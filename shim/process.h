@@ -19,4 +19,7 @@ bool may_initialize() noexcept;
 // the first publishes. False when there is no guard and the program may not go on without one.
 bool start_guard() noexcept;
 
+// Writes a record for each function that a program was given past us; before the guard starts, they wait for it.
+void report_unguarded_symbols() noexcept;
+
 }  // namespace vramguard

@@ -4,6 +4,7 @@
 #include <array>
 #include <atomic>
 #include <new>
+#include <string_view>
 #include <utility>
 
 namespace vramguard {
@@ -21,6 +22,22 @@ using Replacement = std::pair<void*, void*>;  // the driver's address, our entry
 using Map = std::array<Replacement, kCount>;  // sorted; a function that the driver lacks has the address null
 
 constinit std::atomic<const Map*> attached{nullptr};
+constinit std::array<std::atomic<bool>, kCount> unguarded{};
+
+// "cuMemAlloc" of "cuMemAlloc_v2": what programs ask cuGetProcAddress for.
+constexpr std::string_view base_name(std::string_view name) { return name.substr(0, name.find('_')); }
+
+bool is_entry(const Map& map, const void* address) {
+  return std::ranges::any_of(map, [=](const Replacement& row) { return row.second == address; });
+}
+
+void note_unguarded(std::string_view symbol) {
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (base_name(kNames[i]) != base_name(symbol)) continue;
+    unguarded[i].store(true, std::memory_order_relaxed);
+    return;
+  }
+}
 
 }  // namespace
 
@@ -35,10 +52,18 @@ bool attach_replacements(const vg_preload_api& preload) noexcept {
   return true;
 }
 
-void* replacement_of(void* address) noexcept {
+void* replacement_of(const char* symbol, void* address) noexcept {
   const Map& map = *attached.load(std::memory_order_acquire);
   const auto found = std::lower_bound(map.begin(), map.end(), Replacement{address, nullptr});
-  return address != nullptr && found != map.end() && found->first == address ? found->second : address;
+  if (address != nullptr && found != map.end() && found->first == address) return found->second;
+  if (address != nullptr && symbol != nullptr && !is_entry(map, address)) note_unguarded(symbol);
+  return address;
+}
+
+void take_unguarded(void (*visit)(const char* name, void* context), void* context) noexcept {
+  for (std::size_t i = 0; i < kCount; ++i) {
+    if (unguarded[i].exchange(false, std::memory_order_relaxed)) visit(kNames[i], context);
+  }
 }
 
 }  // namespace vramguard

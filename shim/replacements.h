@@ -9,7 +9,12 @@ namespace vramguard {
 // Called by vramguard_core_attach, from any number of threads.
 bool attach_replacements(const vg_preload_api& preload) noexcept;
 
-// Our entry if `address` is a driver function that we wrap, else `address`. Thread-safe.
-void* replacement_of(void* address) noexcept;
+// What a program gets that asked for `symbol` and was given `address` by the driver: our entry if that is a driver
+// function that we wrap, else `address`. A function of the table at an address that we do not know, as a newer driver's
+// next version of it would be, is noted. Thread-safe.
+void* replacement_of(const char* symbol, void* address) noexcept;
+
+// Calls visit(name) for each function noted since the last time. Thread-safe.
+void take_unguarded(void (*visit)(const char* name, void* context), void* context) noexcept;
 
 }  // namespace vramguard
