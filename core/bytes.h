@@ -46,7 +46,8 @@ using SizeResult = std::variant<T, SizeError>;
 SizeResult<Bytes> parse_bytes(std::string_view text);  // "8GiB", "1.5G", "8GB": units only
 SizeResult<Size> parse_size(std::string_view text);    // the same, "80%" and "unlimited"
 
-// "8GiB", "1.5GiB", "20MiB": binary units, at most two decimals, read back by parse_bytes to the same value where exact.
+// "8GiB", "1.5GiB", "20MiB": binary units, at most two decimals, read back by parse_bytes to the same value where
+// exact.
 std::string format_bytes(Bytes bytes);
 std::string format_size(const Size& size);
 

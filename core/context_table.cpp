@@ -6,9 +6,7 @@ namespace vramguard {
 
 namespace {
 
-auto position(auto& contexts, ContextHandle handle) {
-  return std::ranges::find(contexts, handle, &Context::handle);
-}
+auto position(auto& contexts, ContextHandle handle) { return std::ranges::find(contexts, handle, &Context::handle); }
 
 std::optional<Context> take_at(std::vector<Context>& contexts, std::vector<Context>::iterator where) {
   if (where == contexts.end()) return std::nullopt;

@@ -15,7 +15,7 @@ struct Context {
   ContextHandle handle;
   ContextId id;
   int device;
-  bool primary;  // any that the program did not create itself
+  bool primary;                   // any that the program did not create itself
   unsigned extra_references = 0;  // by cuCtxAttach
 };
 

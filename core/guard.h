@@ -41,10 +41,12 @@ struct Refusal {
   std::optional<Bytes> card_free;
 };
 
-// Thread-safe. Lives until the process ends and is never destroyed: programs free memory after our destructors would run.
+// Thread-safe. Lives until the process ends and is never destroyed: programs free memory after our destructors would
+// run.
 class Guard final : private HookThread::Work {
  public:
-  // `budgets` has the bytes for each of `devices` (kUnlimitedBytes: none). `devices` are in the order of their ordinals.
+  // `budgets` has the bytes for each of `devices` (kUnlimitedBytes: none). `devices` are in the order of their
+  // ordinals.
   Guard(const GuardConfig& config, std::vector<DeviceInfo> devices, const std::vector<Bytes>& budgets,
         DeviceReader& reader, const Clock& clock);
 
@@ -107,7 +109,7 @@ class Guard final : private HookThread::Work {
   ContextTable contexts_;
   PressureLog log_;
   HookThread thread_;
-  bool has_thread_ = false;
+  std::atomic<bool> has_thread_{false};
   MonotonicTime next_report_ = MonotonicTime::max();
 
   // The first OOM that the program was given, for the line on the terminal.

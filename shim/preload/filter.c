@@ -8,7 +8,7 @@
 
 /* Returned in two registers; read by the assembly. */
 struct answer {
-  long answered;  /* 0: go on to `address`, the next dlsym; 1: `address` is the answer */
+  long answered; /* 0: go on to `address`, the next dlsym; 1: `address` is the answer */
   void* address;
 };
 
@@ -22,7 +22,8 @@ static int inside(const void* address, const void* library_address) {
 }
 
 /* Our exports stand in the global scope. They must not make a process without libcuda, or one that is to be left alone,
- * believe in a driver: then the answer is what stands behind us. That look-up comes last, as dlerror must tell of it. */
+ * believe in a driver: then the answer is what stands behind us. That look-up comes last, as dlerror must tell of it.
+ */
 static int hidden_from_global_scope(void* handle, const char* name, const char* version, void** answer) {
   if (!vg_disabled() && vg_driver_handle()) return 0;
   if (!vg_is_entry(ask(handle, name, version))) return 0;

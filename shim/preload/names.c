@@ -1,4 +1,5 @@
-/* The names of the table. A linear search: it runs only for names that begin with "cu", a few hundred times a process. */
+/* The names of the table. A linear search: it runs only for names that begin with "cu", a few hundred times a process.
+ */
 #include "shim/preload/preload.h"
 
 static const char kNames[] =

@@ -24,9 +24,9 @@ void* vg_entry(unsigned index);
 int vg_is_entry(const void* address);
 
 /* symbols.c: a look-up of our own, because the loader's starts with dlsym. */
-vg_dlsym_function vg_next_dlsym(void);   /* the dlsym behind ours: another interposer's, or libc's */
+vg_dlsym_function vg_next_dlsym(void); /* the dlsym behind ours: another interposer's, or libc's */
 vg_dlvsym_function vg_next_dlvsym(void);
-vg_dlsym_function vg_libc_dlsym(void);   /* libc's, past every interposer */
+vg_dlsym_function vg_libc_dlsym(void); /* libc's, past every interposer */
 
 /* driver_library.c */
 int vg_driver_library_holds(const void* address); /* inside the libcuda that we forward to (the first one seen) */
@@ -44,8 +44,9 @@ int vg_run_on_error(void); /* VRAMGUARD_ON_ERROR=run */
 
 /* boot.c */
 extern __thread struct vg_thread_state vg_thread;
-extern void* const* vg_core_functions; /* the core's wrappers; NULL until it is loaded. Written once, read by every entry */
-void* vg_boot(unsigned index);         /* where an entry goes while the core is not loaded */
+extern void* const*
+    vg_core_functions;         /* the core's wrappers; NULL until it is loaded. Written once, read by every entry */
+void* vg_boot(unsigned index); /* where an entry goes while the core is not loaded */
 
 /* refusal.c: what stands in for the core when it cannot be loaded. */
 void vg_say_core_failed(const char* reason);

@@ -18,10 +18,11 @@ void vg_say_core_failed(const char* reason) {
   const size_t room = sizeof line - 1;
   size_t used = append(line, 0, room, "vramguard: error: the guard cannot be loaded: ");
   used = append(line, used, room - 200, reason ? reason : "unknown reason");
-  used = append(line, used, room,
-                vg_run_on_error() ? "; going on without a budget (VRAMGUARD_ON_ERROR=run)"
-                                  : "; cuInit fails (VRAMGUARD=0 switches vramguard off, VRAMGUARD_ON_ERROR=run goes on "
-                                    "without a budget)");
+  used =
+      append(line, used, room,
+             vg_run_on_error() ? "; going on without a budget (VRAMGUARD_ON_ERROR=run)"
+                               : "; cuInit fails (VRAMGUARD=0 switches vramguard off, VRAMGUARD_ON_ERROR=run goes on "
+                                 "without a budget)");
   line[used++] = '\n';
   if (write(STDERR_FILENO, line, used) < 0) return; /* nobody is listening */
 }

@@ -62,8 +62,10 @@ static void* find_in(const struct link_map* object, const char* name) {
   struct symbol_table table;
   if (!read_symbol_table(object, &table)) return NULL;
   uint32_t index = 0;
-  if (table.gnu_hash) index = find_by_gnu_hash(&table, name);
-  else if (table.sysv_hash) index = find_by_sysv_hash(&table, name);
+  if (table.gnu_hash)
+    index = find_by_gnu_hash(&table, name);
+  else if (table.sysv_hash)
+    index = find_by_sysv_hash(&table, name);
   return index ? (void*)(object->l_addr + table.symbols[index].st_value) : NULL;
 }
 
