@@ -164,10 +164,14 @@ bool SharedState::join() {
   const Lock lock(layout_);
   drop_dead();
   const std::int32_t pid = getpid();
-  int slot = 0;
+  const auto slot_of = [&](std::int32_t wanted) {
+    int slot = 0;
+    while (slot < layout_->slots_in_use && layout_->processes[slot].pid != wanted) ++slot;
+    return slot;
+  };
   // A slot of our own pid is what this process had before an exec.
-  while (slot < layout_->slots_in_use && layout_->processes[slot].pid != 0 && layout_->processes[slot].pid != pid)
-    ++slot;
+  int slot = slot_of(pid);
+  if (slot == layout_->slots_in_use) slot = slot_of(0);
   if (slot == kMaxProcesses) return false;
   layout_->processes[slot] = ProcessSlot{pid, process_start_time(pid), {}};
   layout_->slots_in_use = std::max(layout_->slots_in_use, slot + 1);

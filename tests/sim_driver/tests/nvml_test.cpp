@@ -93,3 +93,10 @@ TEST_CASE("a process that uses nothing is not listed") {
             handle(1), &count, infos) == NVML_SUCCESS);
   CHECK(count == 0);
 }
+
+TEST_CASE("NVML can be as blind as it is in containers") {
+  const std::string own = scratch_file("nvml");
+  CHECK(output_of({"nvml", SIM_NVML}, {{"VGSIM_STATE", own}}) == "1 545259520");
+  CHECK(output_of({"nvml", SIM_NVML}, {{"VGSIM_STATE", own}, {"VGSIM_NVML", "zero"}}) == "1 0");
+  CHECK(output_of({"nvml", SIM_NVML}, {{"VGSIM_STATE", own}, {"VGSIM_NVML", "hidden"}}) == "0 0");
+}

@@ -1,5 +1,6 @@
 #include "tests/sim_driver/tests/roles.h"
 
+#include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <cstdlib>
 
 #include "tests/sim_driver/api.h"
+#include "tests/sim_driver/nvml_abi.h"
 
 namespace {
 
@@ -126,6 +128,23 @@ int look_up(const char* name) {
   return 0;
 }
 
+// What NVML lists for a process that has a context: "COUNT BYTES".
+int list_by_nvml(const char* library_path) {
+  make_context();
+  void* library = dlopen(library_path, RTLD_NOW);
+  if (!library) return 1;
+  reinterpret_cast<int (*)()>(dlsym(library, "nvmlInit_v2"))();
+  void* device = nullptr;
+  reinterpret_cast<int (*)(unsigned int, void**)>(dlsym(library, "nvmlDeviceGetHandleByIndex_v2"))(0, &device);
+  unsigned int count = 1;
+  nvmlProcessInfo_t info{};
+  const auto list = reinterpret_cast<int (*)(void*, unsigned int*, nvmlProcessInfo_t*)>(
+      dlsym(library, "nvmlDeviceGetComputeRunningProcesses_v3"));
+  if (list(device, &count, &info) != 0) return 1;
+  std::printf("%u %llu\n", count, info.usedGpuMemory);
+  return 0;
+}
+
 }  // namespace
 
 int play_role(const std::vector<std::string>& words) {
@@ -138,6 +157,7 @@ int play_role(const std::vector<std::string>& words) {
   if (name == "fork") return fork_after_init(words[1] == "after-init");
   if (name == "exec") return use_and_exec();
   if (name == "not-simulated") return call_what_is_not_simulated();
+  if (name == "nvml") return list_by_nvml(words[1].c_str());
   if (name == "look-up") return look_up(words[1].c_str());
   return 2;
 }
