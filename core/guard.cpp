@@ -18,13 +18,14 @@ Guard::Guard(const GuardConfig& config, std::vector<DeviceInfo> devices, const s
 }
 
 void Guard::start(const Facts& facts) noexcept {
-  post(LogRecord(Event::Start)
-           .add("ver", VRAMGUARD_VERSION)
-           .add("driver", facts.driver_version)
-           .add("mode", "enforce")
-           .add("policy", "fail")
-           .add("devices", devices_.size())
-           .add("config", config_.source));
+  LogRecord started(Event::Start);
+  started.add("ver", VRAMGUARD_VERSION)
+      .add("driver", facts.driver_version)
+      .add("mode", "enforce")
+      .add("policy", "fail")
+      .add("devices", devices_.size());
+  if (!config_.source.empty()) started.add("config", config_.source);
+  post(started);
   for (const GuardedDevice& device : devices_) {
     LogRecord record(Event::Device);
     record.device(device.info.ordinal).add("uuid", device.info.uuid).add("pci", device.info.pci_bus_id);

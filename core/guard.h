@@ -39,6 +39,8 @@ struct Refusal {
   Scope scope;
   Bytes requested;
   std::optional<Bytes> card_free;
+  unsigned attempts = 1;  // to fit it in, by us or by the driver
+  std::chrono::milliseconds waited{0};
 };
 
 // Thread-safe. Lives until the process ends and is never destroyed: programs free memory after our destructors would

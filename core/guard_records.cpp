@@ -54,6 +54,8 @@ void Guard::refused(GuardedDevice& device, const Refusal& refusal) noexcept {
   if (refusal.card_free) returned.add("device_free_bytes", *refusal.card_free);
   returned.add("scope", to_string(refusal.scope))
       .add("policy", "fail")
+      .add("attempts", refusal.attempts)
+      .add("wait_ms", refusal.waited.count())
       .add("linear_bytes", memory.linear())
       .add("context_bytes", memory.unseen());
   post(returned);

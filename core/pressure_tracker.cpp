@@ -31,7 +31,7 @@ std::optional<PressureTransition> PressureTracker::evaluate(MonotonicTime now, B
     oom_is_new_ = false;
   }
   if (oom_is_new_) {
-    levels_[kCriticalIndex] = {true, {}};
+    if (!levels_[kCriticalIndex].held) levels_[kCriticalIndex] = {true, {}};
     oom_is_new_ = false;
   }
   if (boundaries_.budget != kUnlimitedBytes) {

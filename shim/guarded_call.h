@@ -3,12 +3,16 @@
 
 #include "shim/current_device.h"
 
+#include <chrono>
+#include <optional>
+#include <utility>
+
 namespace vramguard {
 
 // How long a refused request waits for frees that are inside the driver at that moment.
 constexpr int kFreePatienceMs = 200;
 // And how often: what came free may have gone to another thread.
-constexpr int kMostRounds = 16;
+constexpr unsigned kMostAttempts = 16;
 
 struct LinearRequest {
   const char* api;
@@ -16,20 +20,41 @@ struct LinearRequest {
   Bytes worst_bytes;  // asked for; what the driver really maps is told by the call
 };
 
-inline std::optional<Reservation> admit(MemoryGuard& memory, Bytes worst) noexcept {
-  for (int round = 0;; ++round) {
-    std::optional<Reservation> reservation = memory.reserve_linear(worst);
-    if (reservation || round == kMostRounds || !memory.wait_for_frees(kFreePatienceMs)) return reservation;
+// A request on its way in: what has been tried for it so far.
+class Admission {
+ public:
+  Admission(MemoryGuard& memory, Bytes worst) noexcept {
+    for (bool worth_a_try = true; worth_a_try && attempts_ < kMostAttempts;) {
+      ++attempts_;
+      if (std::optional<Reservation> reservation = memory.reserve_linear(worst)) {
+        reservation_.emplace(std::move(*reservation));
+        return;
+      }
+      const auto before = std::chrono::steady_clock::now();
+      worth_a_try = memory.wait_for_frees(kFreePatienceMs);
+      waited_ += std::chrono::steady_clock::now() - before;
+    }
   }
-}
 
-inline abi::CUresult refuse(const CurrentDevice& where, const LinearRequest& request, Refusal::Scope scope) noexcept {
-  std::size_t card_free = 0;
-  const bool known = forward(&DriverFunctions::cuMemGetInfo_v2, &card_free, nullptr) == abi::CUDA_SUCCESS;
-  where.guard->refused(
-      *where.device, {request.api, scope, request.worst_bytes, known ? std::optional<Bytes>(card_free) : std::nullopt});
-  return abi::CUDA_ERROR_OUT_OF_MEMORY;
-}
+  std::optional<Reservation>& reservation() noexcept { return reservation_; }
+
+  abi::CUresult refuse(const CurrentDevice& where, const LinearRequest& request, Refusal::Scope scope) const noexcept {
+    std::size_t card_free = 0;
+    const bool known = forward(&DriverFunctions::cuMemGetInfo_v2, &card_free, nullptr) == abi::CUDA_SUCCESS;
+    where.guard->refused(*where.device, {.api = request.api,
+                                         .scope = scope,
+                                         .requested = request.worst_bytes,
+                                         .card_free = known ? std::optional<Bytes>(card_free) : std::nullopt,
+                                         .attempts = attempts_,
+                                         .waited = std::chrono::duration_cast<std::chrono::milliseconds>(waited_)});
+    return abi::CUDA_ERROR_OUT_OF_MEMORY;
+  }
+
+ private:
+  std::optional<Reservation> reservation_;
+  unsigned attempts_ = 0;
+  std::chrono::steady_clock::duration waited_{0};
+};
 
 // Undoes an allocation that turned out not to fit. Relaxed: a free would ruin a capture that is under way.
 inline void undo(abi::CUdeviceptr address) noexcept {
@@ -48,15 +73,15 @@ abi::CUresult guarded_linear(const LinearRequest& request, Call&& call) {
   if (!where) return call(taken);
 
   MemoryGuard& memory = where.device->memory;
-  std::optional<Reservation> reservation = admit(memory, request.worst_bytes);
-  if (!reservation) return refuse(where, request, Refusal::Scope::Budget);
+  Admission admission(memory, request.worst_bytes);
+  if (!admission.reservation()) return admission.refuse(where, request, Refusal::Scope::Budget);
 
   const abi::CUresult result = call(taken);
-  if (result == abi::CUDA_ERROR_OUT_OF_MEMORY) return refuse(where, request, Refusal::Scope::Device);
+  if (result == abi::CUDA_ERROR_OUT_OF_MEMORY) return admission.refuse(where, request, Refusal::Scope::Device);
   if (result != abi::CUDA_SUCCESS) return result;
-  if (!memory.settle(*reservation, taken)) {
+  if (!memory.settle(*admission.reservation(), taken)) {
     undo(taken.address);
-    return refuse(where, request, Refusal::Scope::Budget);
+    return admission.refuse(where, request, Refusal::Scope::Budget);
   }
   const ContextId context = where.guard->context_in_use(*where.device, where.context);
   where.guard->remember(*where.device, request.kind, context, taken);
