@@ -3,10 +3,11 @@
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 
+#include <unistd.h>
+
+#include <algorithm>
 #include <chrono>
-#include <fstream>
 #include <limits>
-#include <sstream>
 #include <string>
 
 #include "core/utf8.h"
@@ -166,6 +167,26 @@ TEST_CASE("a line that escapes blow up stays within one write and ends whole") {
   CHECK(parsed["line"] == 7);
   CHECK(parsed["cut"] == 1);
   CHECK(logfmt(record).ends_with(" line=7 cut=1\n"));
+}
+
+TEST_CASE("wherever a line gets too long, it says that it was cut, and one that just fits does not") {
+  const std::string hostile(LogRecord::kMaxTextBytes, '\x01');
+  bool some_whole = false;
+  bool some_cut = false;
+  for (std::size_t size = 0; size < 420; ++size) {
+    LogRecord record(Event::ConfigError);
+    record.add("file", hostile).add("key", hostile.substr(0, 200));
+    record.add("suggest", std::string(std::min<std::size_t>(size, LogRecord::kMaxTextBytes), 'x'));
+    record.add("message", std::string(size - std::min<std::size_t>(size, LogRecord::kMaxTextBytes), 'x'));
+    const auto parsed = json(record);
+    const bool cut = parsed.contains("cut");
+    some_whole = some_whole || !cut;
+    some_cut = some_cut || cut;
+    CHECK(cut == (!parsed.contains("suggest") || !parsed.contains("message") || record.cut()));
+    CHECK(logfmt(record).back() == '\n');
+  }
+  CHECK(some_whole);
+  CHECK(some_cut);
 }
 
 TEST_CASE("cutting text never splits a character and never drops one that is whole") {
