@@ -107,7 +107,13 @@ TEST_CASE("a destroyed context is told apart from one that never was") {
   CHECK(cuCtxDestroy_v2(nullptr) == CUDA_ERROR_INVALID_CONTEXT);
 }
 
-TEST_CASE("a stack of 8 KiB takes 1,848 MiB with no allocation call") {
+TEST_CASE("a stack of 8 KiB takes 1,848 MiB with no allocation call, until its context ends") {
+  const InContext outer;
+  {
+    const InContext here;
+    REQUIRE(cuCtxSetLimit(CU_LIMIT_STACK_SIZE, 8192) == CUDA_SUCCESS);
+  }
+  CHECK(outer.taken() == 0);
   const InContext here;
   std::size_t bytes = 0;
   CHECK(cuCtxGetLimit(&bytes, CU_LIMIT_STACK_SIZE) == CUDA_SUCCESS);

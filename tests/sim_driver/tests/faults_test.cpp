@@ -10,10 +10,15 @@
 
 namespace {
 
-double milliseconds_of_free() {
+template <class Work>
+double milliseconds_of(Work work) {
   const auto start = std::chrono::steady_clock::now();
-  cuMemFree_v2(0);
+  work();
   return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count();
+}
+
+double milliseconds_of_free() {
+  return milliseconds_of([] { cuMemFree_v2(0); });
 }
 
 }  // namespace
@@ -36,11 +41,11 @@ TEST_CASE("the environment makes the nth call of one process fail") {
 
 TEST_CASE("a call can be made slow") {
   const InContext here;
-  CHECK(milliseconds_of_free() < 40);
-  simctl({"delay", "cuMemFree_v2", "50"});
-  CHECK(milliseconds_of_free() >= 50);
+  simctl({"delay", "cuMemFree_v2", "400"});
+  CHECK(milliseconds_of_free() >= 400);
   simctl({"delay", "cuMemFree_v2", "0"});
-  CHECK(milliseconds_of_free() < 40);
+  CHECK(milliseconds_of_free() < 400);
+  CHECK(milliseconds_of([] { output_of({"allocate", "4"}, {{"VGSIM_DELAY", "cuMemAlloc_v2=100"}}); }) >= 400);
 }
 
 TEST_CASE("calls are counted over all processes") {
