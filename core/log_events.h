@@ -47,13 +47,13 @@ struct EventInfo {
 // In the order of `Event`.
 inline constexpr EventInfo kEvents[] = {
     {"start", LogLevel::Info, Rate::Always, "ver driver mode policy devices config"},
-    {"device", LogLevel::Info, Rate::Always, "gpu uuid pci total_bytes budget_bytes sentinel_bytes"},
+    {"device", LogLevel::Info, Rate::Always, "uuid pci total_bytes budget_bytes"},
     {"context", LogLevel::Info, Rate::Limited, "context_bytes source over_budget"},
     {"pressure", LogLevel::Warn, Rate::Limited,
      "from to scope free_bytes free_pct used_bytes budget_bytes device_free_bytes"},
-    {"oom_refused", LogLevel::Warn, Rate::Limited, "api tid request_bytes short_bytes scope deferred"},
+    {"oom_refused", LogLevel::Warn, Rate::Limited, "api tid request_bytes short_bytes scope"},
     {"oom_returned", LogLevel::Error, Rate::Limited,
-     "api tid request_bytes short_bytes used_bytes budget_bytes device_free_bytes scope policy attempts wait_ms reason "
+     "api tid request_bytes short_bytes used_bytes budget_bytes device_free_bytes scope policy attempts wait_ms "
      "linear_bytes context_bytes"},
     {"config_error", LogLevel::Error, Rate::Limited, "file line col key suggest message action"},
     {"report", LogLevel::Info, Rate::Limited,
