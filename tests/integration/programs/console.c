@@ -7,11 +7,12 @@
 #include <unistd.h>
 
 #include "tests/integration/programs/driver_api.h"
+#include "tests/integration/programs/proc_state.h"
 
 enum { kMost = 1 << 18, kMostContexts = 64, kWords = 6 };
 
 static struct driver cu;
-static CUdeviceptr slots[kMost]; /* what was allocated, in order; 0 once freed */
+static CUdeviceptr slots[kMost]; /* what was allocated, in order */
 static int slot_count;
 static CUcontext contexts[kMostContexts];
 static int context_count;
@@ -78,12 +79,12 @@ static int allocations(const struct words* words) {
     }
     printf("fill %d %d", code, count);
   } else if (is(words, "free_all")) {
-    CUresult worst = 0;
+    CUresult worst = 0; /* and the slots are used anew */
     for (int i = 0; i < slot_count; ++i) {
-      const CUresult code = slots[i] ? free_slot(slots[i]) : 0;
+      const CUresult code = free_slot(slots[i]);
       if (code) worst = code;
-      slots[i] = 0;
     }
+    slot_count = 0;
     printf("free_all %d", worst);
   } else if (is(words, "free")) { /* SLOT [OFFSET] */
     printf("free %d", free_slot(slots[number(words, 1)] + number(words, 2)));
@@ -111,12 +112,18 @@ static int without_outputs(const struct words* words) {
     printf("pitch_null %d", cu.cuMemAllocPitch_v2(NULL, &pitch, 64, 64, 4));
     printf(" %d", cu.cuMemAllocPitch_v2(&address, NULL, 64, 64, 4));
     printf(" %d", cu.cuMemAllocPitch_v2(NULL, NULL, 64, 64, 4));
-  } else if (is(words, "info_null")) {
+  } else if (is(words, "info_null")) { /* codes, and whether the one output was written */
     printf("info_null %d", cu.cuMemGetInfo_v2(NULL, &bytes));
-    printf(" %zu", bytes);
+    printf(" %d", bytes != 7);
+    bytes = 7;
     printf(" %d", cu.cuMemGetInfo_v2(&bytes, NULL));
+    printf(" %d %d", bytes != 7, cu.cuMemGetInfo_v2(NULL, NULL));
+  } else if (is(words, "total_of_info")) { /* by itself */
+    printf("total_of_info %d", cu.cuMemGetInfo_v2(NULL, &bytes));
     printf(" %zu", bytes);
-    printf(" %d", cu.cuMemGetInfo_v2(NULL, NULL));
+  } else if (is(words, "free_of_info")) {
+    printf("free_of_info %d", cu.cuMemGetInfo_v2(&bytes, NULL));
+    printf(" %zu", bytes);
   } else if (is(words, "total_null")) {
     printf("total_null %d", cu.cuDeviceTotalMem_v2(NULL, (CUdevice)number(words, 1)));
   } else if (is(words, "context_null")) {
@@ -211,6 +218,21 @@ static int questions(const struct words* words) {
     int status = 0;
     waitpid(child, &status, 0);
     printf("fork %d", status);
+  } else if (is(words, "identity")) {
+    CUuuid uuid = {{0}};
+    char pci[32] = "";
+    const CUresult code = cu.cuDeviceGetUuid(&uuid, device);
+    cu.cuDeviceGetPCIBusId(pci, sizeof pci, device);
+    printf("identity %d %s GPU", code, pci);
+    for (int i = 0; i < 16; ++i)
+      printf("%s%02x", i == 0 || i == 4 || i == 6 || i == 8 || i == 10 ? "-" : "", (unsigned char)uuid.bytes[i]);
+  } else if (is(words, "where")) { /* WAY SYMBOL */
+    printf("where");
+    print_place(find_function(words->word[1], words->word[2]));
+  } else if (is(words, "maps")) {
+    printf("maps %d", maps_contain(words->word[1]));
+  } else if (is(words, "threads")) {
+    printf("threads %d", thread_count());
   } else if (is(words, "sleep_ms")) {
     usleep((unsigned)number(words, 1) * 1000);
     printf("sleep_ms");

@@ -1,5 +1,4 @@
 /* The ways in which programs get at the driver's functions. */
-#define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,8 +44,8 @@ static void* find_linked(const char* name) {
 }
 #endif
 
-static void* driver_handle(void) {
-  void* handle = dlopen("libcuda.so.1", RTLD_NOW);
+static void* driver_handle(int scope) {
+  void* handle = dlopen("libcuda.so.1", RTLD_NOW | scope);
   if (handle) return handle;
   fprintf(stderr, "no driver: %s\n", dlerror());
   exit(3);
@@ -67,7 +66,7 @@ static get_function_v2 asked_of_itself(void* handle) {
 }
 
 static void* ask(const char* way, const char* symbol) {
-  void* handle = driver_handle();
+  void* handle = driver_handle(RTLD_LOCAL);
   for (size_t i = 0; i < sizeof kKnown / sizeof *kKnown; ++i) {
     const struct known* row = &kKnown[i];
     if (strcmp(row->symbol, symbol) != 0) continue;
@@ -91,11 +90,16 @@ void* find_function(const char* way, const char* symbol) {
 #ifdef LINKED_DRIVER
   if (strcmp(way, "link") == 0) return find_linked(symbol);
 #endif
-  void* handle = driver_handle();
-  if (strcmp(way, "dlsym") == 0) return dlsym(handle, symbol);
-  if (strcmp(way, "dlvsym") == 0) return dlvsym(handle, symbol, "CUDA_ANY");
-  if (strcmp(way, "default") == 0) return dlsym(RTLD_DEFAULT, symbol);
-  if (strcmp(way, "next") == 0) return dlsym(RTLD_NEXT, symbol);
+  if (strcmp(way, "dlsym") == 0) return dlsym(driver_handle(RTLD_LOCAL), symbol);
+  if (strcmp(way, "dlvsym") == 0) return dlvsym(driver_handle(RTLD_LOCAL), symbol, "CUDA_TEST");
+  if (strcmp(way, "default") == 0) {
+    driver_handle(RTLD_GLOBAL);
+    return dlsym(RTLD_DEFAULT, symbol);
+  }
+  if (strcmp(way, "next") == 0) {
+    driver_handle(RTLD_GLOBAL);
+    return dlsym(RTLD_NEXT, symbol);
+  }
   if (strncmp(way, "proc", 4) == 0) return ask(way, symbol);
   fprintf(stderr, "no way %s\n", way);
   exit(3);
