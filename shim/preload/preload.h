@@ -27,6 +27,8 @@ int vg_is_entry(const void* address);
 vg_dlsym_function vg_next_dlsym(void); /* the dlsym behind ours: another interposer's, or libc's */
 vg_dlvsym_function vg_next_dlvsym(void);
 vg_dlsym_function vg_libc_dlsym(void); /* libc's, past every interposer */
+/* Whether RTLD_NEXT, asked from `object`, comes to us before it comes to another definition of `name`. */
+int vg_next_is_ours(const struct link_map* object, const char* name);
 
 /* driver_library.c */
 int vg_driver_library_holds(const void* address); /* inside the libcuda that we forward to (the first one seen) */

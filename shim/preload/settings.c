@@ -1,5 +1,5 @@
-/* The two settings that must be known before the core is loaded. Decided once: a change of the environment inside a
- * running process has no effect. */
+/* The two settings that must be known before the core is loaded. Decided once, when the process first comes
+ * near the driver: a change of the environment after that has no effect. */
 #include "shim/preload/preload.h"
 
 extern char** environ;

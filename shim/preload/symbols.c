@@ -80,16 +80,34 @@ static int is_libc(const struct link_map* object) {
 
 enum { kAnyObject = 0, kLibcOnly = 1 };
 
-/* The first definition of `name` in the objects that the loader listed after us. */
-static void* find_behind_us(const char* name, int which) {
+static const struct link_map* ourselves(void) {
   const struct link_map* object = _r_debug.r_map;
   while (object && object->l_ld != _DYNAMIC) object = object->l_next;
-  for (object = object ? object->l_next : NULL; object; object = object->l_next) {
-    if (which == kLibcOnly && !is_libc(object)) continue;
+  return object;
+}
+
+static void* find_from(const struct link_map* object, const char* name, int which) {
+  for (; object; object = object->l_next) {
+    if (object->l_ld == _DYNAMIC || (which == kLibcOnly && !is_libc(object))) continue;
     void* found = find_in(object, name);
     if (found) return found;
   }
   return NULL;
+}
+
+/* The first definition of `name` in the objects that the loader listed after us. Libc comes before us where a running
+ * program has loaded us. */
+static void* find_behind_us(const char* name, int which) {
+  const struct link_map* us = ourselves();
+  void* found = us ? find_from(us->l_next, name, which) : NULL;
+  return found ? found : find_from(_r_debug.r_map, name, kLibcOnly);
+}
+
+int vg_next_is_ours(const struct link_map* object, const char* name) {
+  const struct link_map* us = ourselves();
+  for (object = object->l_next; object && object != us; object = object->l_next)
+    if (find_in(object, name)) return 0;
+  return object != NULL;
 }
 
 static void* cached(void** slot, const char* name, int which) {
