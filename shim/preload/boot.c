@@ -66,34 +66,33 @@ static int mapped_path(const void* address, char* path) {
   return found;
 }
 
-/* `path`: room for kPathMax. */
-static int core_path(char* path) {
-  Dl_info own;
-  if (dladdr(&kPreload, &own) && own.dli_fname && own.dli_fname[0] == '/') {
-    size_t n = 0;
-    for (; own.dli_fname[n] && n < kPathMax - 1; ++n) path[n] = own.dli_fname[n];
-    path[n] = 0;
-  } else if (!mapped_path(&kPreload, path)) {
-    return 0;
-  }
-  size_t folder = length_of(path);
-  while (folder && path[folder - 1] != '/') --folder;
-  if (folder + sizeof CORE_FILE > kPathMax) return 0;
-  for (size_t i = 0; i < sizeof CORE_FILE; ++i) path[folder + i] = CORE_FILE[i];
+/* As the loader was given it: relative or a link, where LD_PRELOAD says so. */
+static int loaded_path(const void* address, char* path) {
+  Dl_info info;
+  if (!dladdr(address, &info) || !info.dli_fname || info.dli_fname[0] != '/') return 0;
+  size_t n = 0;
+  for (; info.dli_fname[n] && n < kPathMax - 1; ++n) path[n] = info.dli_fname[n];
+  path[n] = 0;
   return 1;
 }
 
-static void* const* attach_core(const char** reason) {
-  static char path[kPathMax]; /* threads that race here write the same text */
-  if (!core_path(path)) {
-    *reason = "cannot tell in which folder libvramguard.so lies";
-    return NULL;
-  }
+/* Loads the core from the folder of `path`, which has room for kPathMax. */
+static void* load_beside(char* path, const char** reason) {
+  size_t folder = length_of(path);
+  while (folder && path[folder - 1] != '/') --folder;
+  if (folder + sizeof CORE_FILE > kPathMax) return NULL;
+  for (size_t i = 0; i < sizeof CORE_FILE; ++i) path[folder + i] = CORE_FILE[i];
   void* core = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-  if (!core) {
-    *reason = dlerror();
-    return NULL;
-  }
+  if (!core) *reason = dlerror();
+  return core;
+}
+
+static void* const* attach_core(const char** reason) {
+  char path[kPathMax];
+  *reason = "cannot tell in which folder libvramguard.so lies";
+  void* core = loaded_path(&kPreload, path) ? load_beside(path, reason) : NULL;
+  if (!core && mapped_path(&kPreload, path)) core = load_beside(path, reason);
+  if (!core) return NULL;
   vg_core_attach_function attach = (vg_core_attach_function)vg_libc_dlsym()(core, VG_CORE_ATTACH);
   const struct vg_core_api* api = attach ? attach(&kPreload) : NULL;
   if (!api || api->function_count != VG_FUNCTION_COUNT || !vg_same(api->build, VRAMGUARD_VERSION)) {
