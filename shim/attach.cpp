@@ -1,4 +1,6 @@
 // Where the preloaded part meets the core: the table of wrappers that its entries jump to.
+#include <pthread.h>
+
 #include <array>
 
 #include "shim/driver.h"
@@ -18,9 +20,19 @@ template <typename... Parameters, abi::CUresult (*body)(Parameters...),
           abi::CUresult (*DriverFunctions::*own)(Parameters...)>
 struct Gate<body, own> {
   static abi::CUresult enter(Parameters... parameters) {
-    if (preload().thread_state()->in_driver_call == 0) return body(parameters...);
+    if (preload().thread_state()->in_driver_call == 0) return uncancelled(parameters...);
     const auto target = driver().own.*own;
     return target != nullptr ? target(parameters...) : abi::CUDA_ERROR_NOT_FOUND;
+  }
+
+ private:
+  // A cancellation in the middle would take the books along. It waits for the thread's next cancellation point.
+  static abi::CUresult uncancelled(Parameters... parameters) {
+    int state = 0;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
+    const abi::CUresult result = body(parameters...);
+    pthread_setcancelstate(state, nullptr);
+    return result;
   }
 };
 
