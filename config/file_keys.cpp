@@ -64,8 +64,9 @@ class FileReader {
   void read_key(std::string_view section, const TomlMember& member) {
     const Key* key = find_key(keys(), section, member.key);
     if (key == nullptr) {
-      const std::string suggestion = suggest_key(keys(), section, member.key);
-      settings_.error(place(member.key_at), member.key, unknown_key(section, member, suggestion), suggestion);
+      const KeySuggestion suggestion = suggest_key(keys(), section, member.key);
+      const std::string name = section.empty() ? member.key : std::string(section) + "." + member.key;
+      settings_.error(place(member.key_at), name, unknown_key(section, member, suggestion.words), suggestion.name);
       return;
     }
     if (key->type == KeyType::Schema) return;
@@ -109,8 +110,9 @@ class FileReader {
     for (const TomlMember& member : gpu.value.members) {
       const Key* key = find_key(gpu_keys(), "gpu", member.key);
       if (key == nullptr) {
-        const std::string suggestion = suggest_key(gpu_keys(), "gpu", member.key);
-        settings_.error(place(member.key_at), member.key, unknown_key(table, member, suggestion), suggestion);
+        const KeySuggestion suggestion = suggest_key(gpu_keys(), "gpu", member.key);
+        settings_.error(place(member.key_at), table + "." + member.key, unknown_key(table, member, suggestion.words),
+                        suggestion.name);
         continue;
       }
       const std::string label = table + "." + member.key;

@@ -25,11 +25,11 @@ void check_fields(const TomlValue& hook, const std::string& path, Settings& sett
   for (const TomlMember& member : hook.members) {
     const Key* key = find_key(hook_keys(), "hook", member.key);
     if (key == nullptr) {
-      const std::string suggestion = suggest_key(hook_keys(), "hook", member.key);
-      settings.error(place_in(path, member.key_at), member.key,
+      const KeySuggestion suggestion = suggest_key(hook_keys(), "hook", member.key);
+      settings.error(place_in(path, member.key_at), "hook." + member.key,
                      "unknown key '" + member.key + "' in [[hook]]" +
-                         (suggestion.empty() ? "" : "; did you mean " + suggestion + "?"),
-                     suggestion);
+                         (suggestion.words.empty() ? "" : "; did you mean " + suggestion.words + "?"),
+                     suggestion.name);
       continue;
     }
     if (key->name == "on") has_event = true;

@@ -11,9 +11,9 @@ namespace {
 std::string in_quotes(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 // Where a key lives, for somebody who has put it elsewhere.
-std::string with_section(const Key& key) {
-  return in_quotes(key.name) +
-         (key.section.empty() ? " at the top of the file" : " in [" + std::string(key.section) + "]");
+KeySuggestion with_section(const Key& key) {
+  const std::string place = key.section.empty() ? " at the top of the file" : " in [" + std::string(key.section) + "]";
+  return {full_name(key), in_quotes(key.name) + place};
 }
 
 }  // namespace
@@ -30,7 +30,7 @@ bool is_section(std::string_view name) {
   return std::any_of(keys.begin(), keys.end(), [&](const Key& key) { return !name.empty() && key.section == name; });
 }
 
-std::string suggest_key(std::span<const Key> keys, std::string_view section, std::string_view name) {
+KeySuggestion suggest_key(std::span<const Key> keys, std::string_view section, std::string_view name) {
   // The right name in the wrong table is more likely than a slip that happens to be near another key.
   for (const Key& key : keys) {
     if (key.name == name) return with_section(key);
@@ -43,7 +43,9 @@ std::string suggest_key(std::span<const Key> keys, std::string_view section, std
   if (section.empty()) here.insert(here.end(), {"gpu", "hook"});
   if (const auto nearest = nearest_name(name, here); !nearest.empty()) {
     const bool table = section.empty() && (is_section(nearest) || nearest == "gpu" || nearest == "hook");
-    return table ? "[" + std::string(nearest) + "]" : in_quotes(nearest);
+    const std::string full(nearest);
+    if (table) return {full, "[" + full + "]"};
+    return {section.empty() ? full : std::string(section) + "." + full, in_quotes(nearest)};
   }
   std::vector<std::string_view> anywhere;
   for (const Key& key : keys) anywhere.push_back(key.name);
@@ -51,7 +53,7 @@ std::string suggest_key(std::span<const Key> keys, std::string_view section, std
   for (const Key& key : keys) {
     if (!nearest.empty() && key.name == nearest) return with_section(key);
   }
-  return "";
+  return {};
 }
 
 }  // namespace vramguard

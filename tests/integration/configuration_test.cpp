@@ -36,7 +36,7 @@ TEST_CASE("a wrong configuration makes every cuInit fail, with one line that nam
   CHECK(error["line"] == "5");
   CHECK(error["col"] == "1");
   CHECK(error["key"] == "pressure.mediun");
-  CHECK(error["suggest"] == "medium");
+  CHECK(error["suggest"] == "pressure.medium");
   CHECK(error["action"] == "refused");
   CHECK(run.log.all("start").empty());
   CHECK(host.calls("cuInit") == 0);

@@ -21,7 +21,7 @@ TEST_CASE("unknown keys and tables name their place and the nearest right one") 
               "config.toml:9:1: error: unknown key 'watch_card' in [log]; did you mean 'watch_card' in [pressure]?"});
   CHECK(fixture.messages_for("[pressure]\nmediun = \"10%\"\n") ==
         Lines{"config.toml:3:1: error: unknown key 'mediun' in [pressure]; did you mean 'medium'?"});
-  CHECK(fixture.load().diagnostics.at(0).suggestion == "'medium'");
+  CHECK(fixture.load().diagnostics.at(0).suggestion == "pressure.medium");
   CHECK(fixture.load().diagnostics.at(0).place.column == 1);
 }
 
