@@ -1,0 +1,120 @@
+// Our own header of the driver's types and our tables of its functions, compared with cuda.h.
+#include <cstring>
+#include <string>
+#include <vector>
+
+#include "shim/entry.h"
+
+// Ours first, under names that cuda.h does not touch: it turns many of the driver's names into macros.
+namespace ours {
+
+using namespace vramguard::abi;
+
+#define VG_DRIVER_FUNCTION(symbol, since, parameters) using type_of_##symbol = CUresult parameters;
+#include "shim/driver_functions.inc"
+#undef VG_DRIVER_FUNCTION
+#define VG_DRIVER_QUERY(symbol, parameters) using type_of_##symbol = CUresult parameters;
+#include "shim/driver_queries.inc"
+#undef VG_DRIVER_QUERY
+
+constexpr long kValues[] = {
+    CUDA_SUCCESS,
+    CUDA_ERROR_INVALID_VALUE,
+    CUDA_ERROR_OUT_OF_MEMORY,
+    CUDA_ERROR_NOT_INITIALIZED,
+    CUDA_ERROR_DEINITIALIZED,
+    CUDA_ERROR_INVALID_CONTEXT,
+    CUDA_ERROR_NOT_FOUND,
+    CUDA_ERROR_NOT_PERMITTED,
+    CU_STREAM_CAPTURE_STATUS_NONE,
+    CU_STREAM_CAPTURE_MODE_RELAXED,
+};
+
+}  // namespace ours
+
+// With it cuda.h also declares the functions of older versions, and no macros.
+#define __CUDA_API_VERSION_INTERNAL
+#include <cuda.h>
+
+#include <catch2/catch.hpp>
+
+namespace {
+
+constexpr long kValues[] = {
+    CUDA_SUCCESS,
+    CUDA_ERROR_INVALID_VALUE,
+    CUDA_ERROR_OUT_OF_MEMORY,
+    CUDA_ERROR_NOT_INITIALIZED,
+    CUDA_ERROR_DEINITIALIZED,
+    CUDA_ERROR_INVALID_CONTEXT,
+    CUDA_ERROR_NOT_FOUND,
+    CUDA_ERROR_NOT_PERMITTED,
+    CU_STREAM_CAPTURE_STATUS_NONE,
+    CU_STREAM_CAPTURE_MODE_RELAXED,
+};
+
+// What a caller's registers and memory know of a type: its size, and where it points what lies there.
+template <typename Type>
+std::string shape() {
+  if constexpr (std::is_pointer_v<Type>) {
+    using Pointee = std::remove_cv_t<std::remove_pointer_t<Type>>;
+    if constexpr (std::is_pointer_v<Pointee>) return "pointer to a pointer";
+    if constexpr (std::is_void_v<Pointee>) return "pointer";
+    if constexpr (std::is_class_v<Pointee> && !std::is_same_v<Pointee, CUuuid> &&
+                  !std::is_same_v<Pointee, ours::CUuuid>) {
+      return "pointer to a struct";  // that we pass through unread
+    }
+    if constexpr (requires { sizeof(Pointee); }) {
+      return "pointer to " + std::to_string(sizeof(Pointee));
+    }
+    return "pointer to a struct";
+  } else {
+    return std::string(std::is_unsigned_v<Type> && !std::is_enum_v<Type> ? "unsigned " : "") +
+           std::to_string(sizeof(Type));
+  }
+}
+
+template <typename Function>
+struct Signature;
+template <typename Result, typename... Parameters>
+struct Signature<Result(Parameters...)> {
+  static std::vector<std::string> shapes() { return {shape<Result>(), shape<Parameters>()...}; }
+};
+
+struct Comparison {
+  std::string symbol;
+  std::vector<std::string> ours, theirs;
+};
+
+const std::vector<Comparison> kComparisons = {
+// Made from cuda.h and our tables: VRAMGUARD_COMPARE(symbol) for each function that both have.
+#define VRAMGUARD_COMPARE(symbol) \
+  {#symbol, Signature<ours::type_of_##symbol>::shapes(), Signature<decltype(::symbol)>::shapes()},
+#include "compared_functions.inc"
+#undef VRAMGUARD_COMPARE
+};
+
+}  // namespace
+
+TEST_CASE("the driver's values and sizes that we use are those of cuda.h") {
+  for (std::size_t i = 0; i < std::size(kValues); ++i) CHECK(ours::kValues[i] == kValues[i]);
+  CHECK(sizeof(ours::CUresult) == sizeof(CUresult));
+  CHECK(sizeof(ours::CUdevice) == sizeof(CUdevice));
+  CHECK(sizeof(ours::CUdeviceptr) == sizeof(CUdeviceptr));
+  CHECK(sizeof(ours::CUdeviceptr_v1) == sizeof(CUdeviceptr_v1));
+  CHECK(sizeof(ours::CUcontext) == sizeof(CUcontext));
+  CHECK(sizeof(ours::CUstream) == sizeof(CUstream));
+  CHECK(sizeof(ours::cuuint64_t) == sizeof(cuuint64_t));
+  CHECK(sizeof(ours::CUuuid) == sizeof(CUuuid));
+  CHECK(sizeof(ours::CUstreamCaptureStatus) == sizeof(CUstreamCaptureStatus));
+  CHECK(sizeof(ours::CUstreamCaptureMode) == sizeof(CUstreamCaptureMode));
+  CHECK(sizeof(ours::CUdriverProcAddressQueryResult) == sizeof(CUdriverProcAddressQueryResult));
+}
+
+TEST_CASE("the functions of our tables have the signatures of cuda.h") {
+  CHECK(kComparisons.size() > 25);
+  for (const Comparison& comparison : kComparisons) {
+    CAPTURE(comparison.symbol);
+    CHECK(comparison.ours == comparison.theirs);
+  }
+}
