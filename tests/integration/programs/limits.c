@@ -75,5 +75,7 @@ int main(int argc, char** argv) {
   }
   const CUdeviceptr block = allocate_bytes(&cu, kMiB);
   printf("refused %d, freed %d\n", ask_too_much(&cu), cu.cuMemFree_v2(block));
+  fflush(stdout);
+  if (strcmp(what, "no_threads") == 0) _exit(0); /* nothing of ours runs then */
   return 0;
 }

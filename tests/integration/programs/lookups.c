@@ -43,6 +43,9 @@ static void ask_all(const char* handle_name, void* handle) {
                                        "cuGetProcAddress",
                                        "cuMemGetInfo_v2",
                                        "cuMemFree",
+                                       "cuMemFreeHost",
+                                       "cuMemAllocHost_v2",
+                                       "cuInternal",
                                        "cuDriverGetVersion"};
   for (size_t i = 0; i < sizeof kNames / sizeof *kNames; ++i) {
     dlerror();
