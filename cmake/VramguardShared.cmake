@@ -10,9 +10,11 @@ target_link_options(vramguard_shared_flags INTERFACE
   $<$<LINK_LANGUAGE:CXX>:-static-libstdc++> -static-libgcc -Wl,--exclude-libs,ALL -Wl,-Bsymbolic -Wl,-z,relro,-z,now
   -Wl,--gc-sections -Wl,-z,nodelete
   # Debian's spdlog target names libfmt.so also where fmt is used header-only.
-  -Wl,--as-needed
-  # A sanitized library takes the sanitizer's functions from the program that loads it.
-  $<$<NOT:$<BOOL:${VRAMGUARD_SANITIZE}>>:-Wl,--no-undefined>)
+  -Wl,--as-needed)
+# A sanitized library takes the sanitizer's functions from the program that loads it.
+if(NOT VRAMGUARD_SANITIZE)
+  target_link_options(vramguard_shared_flags INTERFACE -Wl,--no-undefined)
+endif()
 
 # libgcc's out-of-line atomics bring a constructor that asks for the processor's features.
 if(CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarch64|arm64)$")
