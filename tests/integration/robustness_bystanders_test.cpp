@@ -18,7 +18,7 @@ const char* const kCommands[] = {
     "LD_BIND_NOW=1 /bin/ls /",
     "LD_BIND_NOW=1 /bin/bash -c 'echo $((6 * 7))'",
     "env -i /bin/echo nothing in the environment",
-    "git --version && git init -q . 2>&1 && git status --short",
+    "cd \"$HOME\" && git init -q repository 2>&1 && cd repository && git status --short && git log",
     "kill -TERM $$",
 };
 
