@@ -44,21 +44,39 @@ void PageMap::add_edge(std::uint64_t page, Claim::Edge& edge) noexcept {
   }
 }
 
-bool PageMap::may_get_cheaper(Claim& claim) noexcept {
-  bool worth_a_try = false;
+bool PageMap::wait_is_worthwhile(Claim& claim) noexcept {
+  bool worthwhile = false;
   for (Claim::Edge& edge : claim.edges_) {
     if (!edge.counted || !edge.paid) continue;
     Shard& home = shard(edge.page);
     const std::lock_guard lock(home.mutex);
-    const auto known = home.edges.find(edge.page);
-    if (known == home.edges.end()) continue;
-    if (known->second.secured) {
+    const auto place = home.edges.find(edge.page);
+    if (place == home.edges.end()) continue;
+    Edge& known = place.value();
+    set_waiting(edge, known, !known.secured);
+    if (known.secured) {
       edge.paid = false;
       claim.cost_ -= kPageBytes;
     }
-    worth_a_try |= known->second.secured || known->second.count > 1;
+    worthwhile |= known.secured || known.count > known.waiting;
   }
-  return worth_a_try;
+  return worthwhile;
+}
+
+void PageMap::stop_waiting(Claim& claim) noexcept {
+  for (Claim::Edge& edge : claim.edges_) {
+    if (!edge.waiting) continue;
+    Shard& home = shard(edge.page);
+    const std::lock_guard lock(home.mutex);
+    const auto place = home.edges.find(edge.page);
+    if (place != home.edges.end()) set_waiting(edge, place.value(), false);
+  }
+}
+
+void PageMap::set_waiting(Claim::Edge& edge, Edge& known, bool waiting) noexcept {
+  if (edge.waiting == waiting) return;
+  edge.waiting = waiting;
+  known.waiting += waiting ? 1 : -1;
 }
 
 Bytes PageMap::secure(const Claim& claim) noexcept {
@@ -75,7 +93,8 @@ Bytes PageMap::secure(const Claim& claim) noexcept {
   return refund;
 }
 
-Bytes PageMap::cancel(const Claim& claim) noexcept {
+Bytes PageMap::cancel(Claim& claim) noexcept {
+  stop_waiting(claim);
   Bytes leaving = 0;
   for (const Claim::Edge& edge : claim.edges_) {
     if (edge.counted) leaving += drop_edge(edge.page, 0);

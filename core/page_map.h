@@ -54,19 +54,22 @@ class PageMap {
       std::uint64_t page = 0;
       bool counted = false;  // false also where the map had no memory for it: then the page counts as an inner one
       bool paid = false;
+      bool waiting = false;
     };
     std::array<Edge, 2> edges_;
     Bytes cost_ = 0;
   };
 
   Claim add(AddressRange range) noexcept;
-  // After a payment did not fit. True if the claim has become cheaper, or may soon because another thread is between
-  // add() and secure() on the same page: worth another try.
-  bool may_get_cheaper(Claim& claim) noexcept;
+  // After a payment did not fit. True if the claim has become cheaper, or may become so because a thread that does not
+  // wait itself is between add() and secure() on the same page: worth another try. Until stop_waiting(), other threads
+  // do not wait for this one.
+  bool wait_is_worthwhile(Claim& claim) noexcept;
+  void stop_waiting(Claim& claim) noexcept;
   // The part of claim.cost() that another thread has paid in the meantime.
   Bytes secure(const Claim& claim) noexcept;
   // Undoes add(). Returns what leaves the books all the same: edges secured by ranges that have left before.
-  Bytes cancel(const Claim& claim) noexcept;
+  Bytes cancel(Claim& claim) noexcept;
   // Of a secured range: the bytes that leave the books.
   Bytes remove(AddressRange range) noexcept;
 
@@ -76,6 +79,7 @@ class PageMap {
  private:
   struct Edge {
     std::uint32_t count = 0;
+    std::uint32_t waiting = 0;  // of those counted
     bool secured = false;
   };
   struct alignas(64) Shard {
@@ -85,6 +89,7 @@ class PageMap {
 
   void add_edge(std::uint64_t page, Claim::Edge& edge) noexcept;
   Bytes drop_edge(std::uint64_t page, Bytes if_unknown) noexcept;
+  static void set_waiting(Claim::Edge& edge, Edge& known, bool waiting) noexcept;
   Shard& shard(std::uint64_t page) noexcept { return shards_[shard_of(page)]; }
 
   std::array<Shard, kShards> shards_;

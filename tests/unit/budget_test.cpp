@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include <atomic>
+#include <barrier>
 #include <thread>
 #include <vector>
 
@@ -82,17 +83,31 @@ TEST_CASE("giving back more than was admitted leaves 0 and is counted", "[budget
 
 TEST_CASE("threads that race for the last bytes get exactly the budget", "[budget][stress]") {
   constexpr int kThreads = 16;
-  constexpr Bytes kLimit = 20'000;
+  constexpr int kRounds = 300;
+  constexpr Bytes kLimit = 300;
   Budget budget(kLimit);
   std::atomic<Bytes> got{0};
+  std::atomic<int> wrong{0};
+  std::barrier round(kThreads);
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, step = Bytes(1 + thread % 3)] {
-      while (budget.try_reserve(step)) got += step;
-      while (budget.try_reserve(1)) got += 1;
+      for (int i = 0; i < kRounds; ++i) {
+        Bytes own = 0;
+        round.arrive_and_wait();
+        while (budget.try_reserve(step)) own += step;
+        while (budget.try_reserve(1)) own += 1;
+        got += own;
+        round.arrive_and_wait();
+        wrong += got == kLimit && budget.admitted() == kLimit ? 0 : 1;
+        round.arrive_and_wait();
+        got -= own;
+        budget.give_back(own);
+      }
     });
   }
   for (std::thread& thread : threads) thread.join();
-  REQUIRE(got == kLimit);
-  REQUIRE(budget.admitted() == kLimit);
+  REQUIRE(wrong == 0);
+  REQUIRE(budget.admitted() == 0);
+  REQUIRE(budget.inconsistencies() == 0);
 }

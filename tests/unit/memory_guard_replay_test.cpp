@@ -48,7 +48,7 @@ TEST_CASE("the books equal a real driver's after each of 4,000 recorded calls", 
   const std::vector<Step> steps = recorded_steps();
   REQUIRE(steps.size() == 4'000);
   const Bytes peak = peak_of(steps);
-  const Bytes budget = GENERATE_REF(kUnlimitedBytes, peak);
+  const Bytes budget = GENERATE_COPY(as<Bytes>{}, kUnlimitedBytes, peak);
   MemoryGuard guard(budget, nullptr, nullptr);
   std::vector<AddressRange> live;
   int refusals = 0;

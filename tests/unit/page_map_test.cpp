@@ -67,8 +67,8 @@ TEST_CASE("who adds a page that another has not paid yet pays for it, and is ref
   PageMap pages;
   const AddressRange one{kBase, 512};
   const AddressRange two{kBase + 512, 512};
-  const PageMap::Claim first = pages.add(one);
-  const PageMap::Claim second = pages.add(two);
+  PageMap::Claim first = pages.add(one);
+  PageMap::Claim second = pages.add(two);
   REQUIRE(first.cost() == 2_MiB);
   REQUIRE(second.cost() == 2_MiB);
 
@@ -100,7 +100,7 @@ TEST_CASE("a page whose payer leaves while another joins leaves the books when t
   PageMap pages;
   const AddressRange payer{kBase, 512};
   REQUIRE(enter(pages, payer) == 2_MiB);
-  const PageMap::Claim joining = pages.add({kBase + 512, 512});
+  PageMap::Claim joining = pages.add({kBase + 512, 512});
   REQUIRE(joining.cost() == 0);
   REQUIRE(pages.remove(payer) == 0);
   REQUIRE(pages.cancel(joining) == 2_MiB);
@@ -109,16 +109,35 @@ TEST_CASE("a page whose payer leaves while another joins leaves the books when t
 TEST_CASE("a claim gets cheaper when another one on its page settles", "[page_map]") {
   PageMap pages;
   PageMap::Claim alone = pages.add({kBase, 512});
-  REQUIRE_FALSE(pages.may_get_cheaper(alone));
+  REQUIRE_FALSE(pages.wait_is_worthwhile(alone));
+  pages.stop_waiting(alone);
   PageMap::Claim late = pages.add({kBase + 512, 3_MiB});
   REQUIRE(late.cost() == 4_MiB);
-  REQUIRE(pages.may_get_cheaper(late));  // the other may settle yet
+  REQUIRE(pages.wait_is_worthwhile(late));  // the other may settle yet
   REQUIRE(late.cost() == 4_MiB);
   REQUIRE(pages.secure(alone) == 0);
-  REQUIRE(pages.may_get_cheaper(late));
+  REQUIRE(pages.wait_is_worthwhile(late));
   REQUIRE(late.cost() == 2_MiB);
-  REQUIRE_FALSE(pages.may_get_cheaper(late));
+  REQUIRE_FALSE(pages.wait_is_worthwhile(late));
+  pages.stop_waiting(late);
   REQUIRE(pages.secure(late) == 0);
+}
+
+TEST_CASE("claims on one page do not wait for each other when none of them can pay", "[page_map]") {
+  PageMap pages;
+  PageMap::Claim one = pages.add({kBase, 512});
+  PageMap::Claim two = pages.add({kBase + 512, 512});
+  REQUIRE(pages.wait_is_worthwhile(one));
+  REQUIRE_FALSE(pages.wait_is_worthwhile(two));
+  pages.cancel(two);
+  REQUIRE_FALSE(pages.wait_is_worthwhile(one));
+
+  PageMap::Claim three = pages.add({kBase + 512, 512});
+  REQUIRE(pages.wait_is_worthwhile(one));  // that one does not wait yet
+  pages.stop_waiting(one);
+  REQUIRE(pages.wait_is_worthwhile(three));  // nor does this one now
+  pages.cancel(three);
+  pages.cancel(one);
 }
 
 TEST_CASE("without memory to count them, edges are charged in full and given back in full", "[page_map]") {
@@ -182,7 +201,8 @@ TEST_CASE("the books are right at every moment of calls that overlap in any way"
       std::swap(open[ranges.random() % open.size()], open.back());
       Open& call = open.back();
       if (action == 5) {
-        pages.may_get_cheaper(call.claim);
+        pages.wait_is_worthwhile(call.claim);
+        pages.stop_waiting(call.claim);
         if (call.paid > call.claim.cost()) {
           charged -= call.paid - call.claim.cost();
           call.paid = call.claim.cost();
