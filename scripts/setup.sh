@@ -5,6 +5,7 @@ set -euo pipefail
 packages=(
   cmake ninja-build g++ gcc libc6-dev binutils pkg-config git python3 # build and tests
   libspdlog-dev libfmt-dev libtomlplusplus-dev robin-map-dev libcli11-dev catch2 nlohmann-json3-dev
+  libjemalloc2 libtcmalloc-minimal4 strace             # hosts and witnesses of the tests
   clang-format shellcheck                              # scripts/check.sh
   gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user # the preloaded part for AArch64
 )
