@@ -22,6 +22,8 @@ target_compile_options(vramguard_options INTERFACE
 target_include_directories(vramguard_options INTERFACE ${PROJECT_SOURCE_DIR})
 target_compile_definitions(vramguard_options INTERFACE VRAMGUARD_VERSION="${PROJECT_VERSION}")
 if(VRAMGUARD_SANITIZE)
-  target_compile_options(vramguard_options INTERFACE -fsanitize=${VRAMGUARD_SANITIZE} -fno-omit-frame-pointer)
+  target_compile_options(vramguard_options INTERFACE -fsanitize=${VRAMGUARD_SANITIZE} -fno-omit-frame-pointer
+    # GCC warns wrongly of what its sanitizers have rewritten.
+    $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   target_link_options(vramguard_options INTERFACE -fsanitize=${VRAMGUARD_SANITIZE})
 endif()

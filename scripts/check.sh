@@ -2,7 +2,7 @@
 # Everything about the sources that needs no test run: format, layers, exports, docs against code, shell scripts.
 # Usage: check.sh [BUILD_DIR]   (default build/dev; must be built)
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit 1
 build=${1:-build/dev}
 passed=0 failed=0
 
@@ -23,7 +23,7 @@ sources() { git ls-files -z --cached --others --exclude-standard -- "$@"; }
 format() { sources '*.h' '*.cpp' '*.c' '*.cu' | xargs -0 clang-format --dry-run --Werror; }
 shell_scripts() { sources 'scripts/*.sh' 'cmake/*.sh' 'tests/*.sh' .ci/run | xargs -0 shellcheck --severity=style; }
 # shellcheck disable=SC2016 # the pattern is for grep
-local_traces() { ! git grep -nE '/work/|deb\.debian\.org|pypi\.org|pythonhosted' -- . ':!scripts/check.sh'; }
+local_traces() { ! git grep -nE '/work/(main|shared|\.library|\.device)|deb\.debian\.org|pypi\.org|pythonhosted' -- . ':!scripts/check.sh'; }
 
 check format format
 check layers scripts/check_layers.sh

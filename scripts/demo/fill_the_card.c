@@ -1,5 +1,5 @@
-/* An ordinary CUDA driver-API program that has never heard of vramguard: it takes what the card seems to have, lives with
- * a refusal, gives some back, and goes on. It finds the driver as the CUDA runtime does, with dlopen. */
+/* An ordinary CUDA driver-API program that has never heard of vramguard: it takes what the card seems to have, lives
+ * with a refusal, gives some back, and goes on. It finds the driver as the CUDA runtime does, with dlopen. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,7 +47,8 @@ int main(void) {
   static CUdeviceptr chunks[kMost];
   int count = 0, result = 0;
   while (count < kMost && (result = allocate(&chunks[count], (size_t)kChunk << 20)) == 0) ++count;
-  printf("  program: took %d chunks of %d MiB; the next one was refused with error %d (out of memory)\n", count, kChunk, result);
+  printf("  program: took %d chunks of %d MiB; the next one was refused with error %d (out of memory)\n", count, kChunk,
+         result);
 
   must("cuMemFree", release(chunks[--count]));
   must("cuMemFree", release(chunks[--count]));

@@ -83,9 +83,9 @@ struct Way {
 
 TEST_CASE("every size is held to the budget and freed without a rest through every way in") {
   for (const Way& way :
-       {Way{"console_linked", "link"}, Way{"console", "dlsym"}, Way{"console", "dlvsym", "sim-versioned"}, Way{"console", "default"},
-        Way{"console", "next"}, Way{"console", "proc"}, Way{"console", "proc_v2"}, Way{"console", "proc_self"},
-        Way{"console", "dlsym", "sim-old"}, Way{"console", "proc", "sim-old"}}) {
+       {Way{"console_linked", "link"}, Way{"console", "dlsym"}, Way{"console", "dlvsym", "sim-versioned"},
+        Way{"console", "default"}, Way{"console", "next"}, Way{"console", "proc"}, Way{"console", "proc_v2"},
+        Way{"console", "proc_self"}, Way{"console", "dlsym", "sim-old"}, Way{"console", "proc", "sim-old"}}) {
     CAPTURE(way.name, way.sim);
     Host host;
     const auto process = open(host, way.program, way.name, "2GiB", way.sim);
