@@ -4,7 +4,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 scripts/setup.sh
-scripts/build.sh dev
+scripts/build.sh dev --target vramguard vramguard_preload vramguard_shim sim_cuda sim_nvml simctl
 build=$PWD/build/dev
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT

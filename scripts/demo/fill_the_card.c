@@ -50,6 +50,7 @@ int main(void) {
   printf("  program: took %d chunks of %d MiB; the next one was refused with error %d (out of memory)\n", count, kChunk,
          result);
 
+  if (count < 2) return 0;
   must("cuMemFree", release(chunks[--count]));
   must("cuMemFree", release(chunks[--count]));
   must("cuMemAlloc", allocate(&chunks[count], (size_t)kChunk << 20));
