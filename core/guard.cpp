@@ -17,10 +17,10 @@ Guard::Guard(const GuardConfig& config, std::vector<DeviceInfo> devices, const s
   }
 }
 
-void Guard::start(const Facts& facts) noexcept {
+void Guard::start(std::string_view driver_version) noexcept {
   LogRecord started(Event::Start);
   started.add("ver", VRAMGUARD_VERSION)
-      .add("driver", facts.driver_version)
+      .add("driver", driver_version)
       .add("mode", "enforce")
       .add("policy", "fail")
       .add("devices", devices_.size());

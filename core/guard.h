@@ -3,7 +3,6 @@
 
 #include <atomic>
 #include <deque>
-#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -28,7 +27,7 @@ struct GuardedDevice {
   const DeviceInfo info;
   MemoryGuard memory;
   std::atomic<std::uint64_t> managed_live{0};  // allocations of managed memory: nobody tells how much of it is resident
-  std::atomic<bool> measure_again{false};      // the last look at what no call shows was not possible
+  std::atomic<bool> measure_again{false};      // the last look at what no call shows told nothing
 };
 
 // Why and where a request was turned down, for the records.
@@ -52,11 +51,8 @@ class Guard final : private HookThread::Work {
   Guard(const GuardConfig& config, std::vector<DeviceInfo> devices, const std::vector<Bytes>& budgets,
         DeviceReader& reader, const Clock& clock);
 
-  struct Facts {
-    std::string_view driver_version;
-  };
   // Writes the first records and starts the thread. Once, after the guard can be found by others.
-  void start(const Facts& facts) noexcept;
+  void start(std::string_view driver_version) noexcept;
 
   GuardedDevice* device(int ordinal) noexcept;
   const GuardConfig& config() const noexcept { return config_; }
@@ -97,7 +93,9 @@ class Guard final : private HookThread::Work {
   MonotonicTime publish_reports(MonotonicTime now) noexcept;
   MonotonicTime measure_what_was_missed(MonotonicTime now) noexcept;
   void bury(const Context& context, std::uint64_t up_to_sequence) noexcept;
-  bool measure_contexts(GuardedDevice& device) noexcept;
+  // Unknown: nobody tells; Disturbed: calls were under way each time, so look again later.
+  enum class Measured { Yes, Unknown, Disturbed };
+  Measured measure_contexts(GuardedDevice& device) noexcept;
   void contexts_changed(GuardedDevice& device, int by, bool write_record) noexcept;
   void say_first_oom() noexcept;
   void write_now_if_alone() noexcept;

@@ -47,9 +47,9 @@ void Guard::bury(const Context& context, std::uint64_t up_to_sequence) noexcept 
 }
 
 void Guard::contexts_changed(GuardedDevice& device, int by, bool write_record) noexcept {
-  const bool measured = measure_contexts(device);
-  device.measure_again.store(!measured, std::memory_order_relaxed);
-  if (!measured) {
+  const Measured measured = measure_contexts(device);
+  device.measure_again.store(measured != Measured::Yes, std::memory_order_relaxed);
+  if (measured != Measured::Yes) {
     const Bytes before = device.memory.unseen();
     const Bytes charged = by > 0 ? before + kContextEstimate : before - std::min(before, kContextEstimate);
     device.memory.set_unseen(contexts_.count(device.info.ordinal) == 0 ? 0 : charged);
@@ -59,36 +59,35 @@ void Guard::contexts_changed(GuardedDevice& device, int by, bool write_record) n
   const Bytes bytes = device.memory.unseen();
   const bool over = bytes > device.memory.budget();
   LogRecord record(Event::Context, over ? LogLevel::Warn : LogLevel::Info);
-  record.device(device.info.ordinal).add("context_bytes", bytes).add("source", measured ? "nvml" : "estimate");
+  record.device(device.info.ordinal)
+      .add("context_bytes", bytes)
+      .add("source", measured == Measured::Yes ? "nvml" : "estimate");
   if (over) record.add("over_budget", 1u);
   post(record);
 }
 
 // Nothing may be under way while we look: what is in the driver but not in the books yet would be counted twice.
-bool Guard::measure_contexts(GuardedDevice& device) noexcept {
-  if (device.managed_live.load(std::memory_order_relaxed) > 0) return false;
+Guard::Measured Guard::measure_contexts(GuardedDevice& device) noexcept {
+  if (device.managed_live.load(std::memory_order_relaxed) > 0) return Measured::Unknown;
   for (int attempt = 0; attempt < 3; ++attempt) {
     const Bytes before = device.memory.linear();
     if (!device.memory.quiet()) continue;
     const std::optional<Bytes> seen = reader_.bytes_of_this_process(device.info.ordinal);
-    if (!seen) return false;
+    if (!seen) return Measured::Unknown;
     if (!device.memory.quiet() || device.memory.linear() != before) continue;
     device.memory.set_unseen(*seen > before ? *seen - before : 0);
-    return true;
+    return Measured::Yes;
   }
-  return false;
+  return Measured::Disturbed;
 }
 
 MonotonicTime Guard::measure_what_was_missed(MonotonicTime now) noexcept {
   MonotonicTime next = MonotonicTime::max();
   for (GuardedDevice& device : devices_) {
     if (!device.measure_again.load(std::memory_order_relaxed)) continue;
-    if (!reader_.bytes_of_this_process(device.info.ordinal) ||
-        device.managed_live.load(std::memory_order_relaxed) > 0 || measure_contexts(device)) {
-      device.measure_again.store(false, std::memory_order_relaxed);
-    } else {
-      next = now + kMeasureAgainAfter;
-    }
+    const Measured measured = measure_contexts(device);
+    device.measure_again.store(measured == Measured::Disturbed, std::memory_order_relaxed);
+    if (measured == Measured::Disturbed) next = now + kMeasureAgainAfter;
   }
   return next;
 }

@@ -3,10 +3,10 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdio>
+#include <string>
 
 #include "core/guard.h"
-#include "core/undisturbed.h"
+#include "core/stderr_line.h"
 
 namespace vramguard {
 
@@ -162,19 +162,16 @@ MonotonicTime Guard::publish_reports(MonotonicTime now) noexcept {
 }
 
 // The only line that a running guard may write on the terminal.
-void Guard::say_first_oom() noexcept {
+void Guard::say_first_oom() noexcept try {
   int to_be_said = 2;
   if (!first_oom_.state.compare_exchange_strong(to_be_said, 3)) return;
   if (config_.quiet || isatty(STDERR_FILENO) != 1) return;
-  const Undisturbed undisturbed;
   const bool by_budget = first_oom_.scope == Refusal::Scope::Budget;
-  char line[512];
-  const int length = std::snprintf(
-      line, sizeof line, "vramguard: %s asked for and refused; %s used of %s. %s Log: %s\n",
-      format_bytes(first_oom_.requested).c_str(), format_bytes(first_oom_.used).c_str(),
-      first_oom_.budget == kUnlimitedBytes ? "no budget" : ("a budget of " + format_bytes(first_oom_.budget)).c_str(),
-      by_budget ? "More: VRAMGUARD_BUDGET or vramguard run -b." : "The card is full.", log_.path().c_str());
-  if (length > 0 && write(STDERR_FILENO, line, std::min<std::size_t>(length, sizeof line - 1)) < 0) return;
+  write_stderr_line(
+      format_bytes(first_oom_.requested) + " asked for and refused; " + format_bytes(first_oom_.used) + " used of " +
+      (first_oom_.budget == kUnlimitedBytes ? "no budget" : "a budget of " + format_bytes(first_oom_.budget)) +
+      (by_budget ? ". More: VRAMGUARD_BUDGET or vramguard run -b." : ". The card is full.") + " Log: " + log_.path());
+} catch (...) {  // no memory for the line: then without it
 }
 
 }  // namespace vramguard

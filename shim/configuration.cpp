@@ -11,8 +11,8 @@
 #include "core/clock.h"
 #include "core/log_record.h"
 #include "core/pressure_log.h"
+#include "core/stderr_line.h"
 #include "shim/driver.h"
-#include "shim/stderr_line.h"
 
 namespace vramguard {
 
@@ -31,9 +31,7 @@ void say_on_stderr(const LoadResult& loaded, const Diagnostic& first) {
   const auto errors = std::ranges::count(loaded.diagnostics, Severity::Error, &Diagnostic::severity);
   std::string text = to_string(first);
   if (errors > 1) text += " (and " + std::to_string(errors - 1) + " more: see vramguard check)";
-  text += "; ";
-  text += preload().run_on_error() != 0 ? kGoingOn : kHowToGoOn;
-  write_stderr_line(text);
+  write_stderr_line(text, what_happens_now());
 }
 
 // In a log object of its own: the guard's does not exist yet, and never will if the program is stopped here.
@@ -57,6 +55,12 @@ void write_to_log(const LoadResult& loaded) {
 }
 
 }  // namespace
+
+const char* what_happens_now() noexcept {
+  return preload().run_on_error() != 0
+             ? "; going on without a budget (VRAMGUARD_ON_ERROR=run)"
+             : "; cuInit fails (VRAMGUARD=0 switches vramguard off, VRAMGUARD_ON_ERROR=run goes on without a budget)";
+}
 
 const Configuration* configuration() noexcept try {
   if (const Configuration* read = published.load(std::memory_order_acquire)) return read;

@@ -15,4 +15,7 @@ struct Configuration {
 // is wrong and writes it to the log. nullptr when there was no memory for it.
 const Configuration* configuration() noexcept;
 
+// "; cuInit fails (...)" or "; going on without a budget (...)": how each line ends that says why there is no guard.
+const char* what_happens_now() noexcept;
+
 }  // namespace vramguard

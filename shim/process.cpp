@@ -4,13 +4,13 @@
 #include <new>
 
 #include "core/device_budget.h"
+#include "core/stderr_line.h"
 #include "shim/configuration.h"
 #include "shim/device_list.h"
 #include "shim/driver.h"
 #include "shim/fork_page.h"
 #include "shim/nvml.h"
 #include "shim/replacements.h"
-#include "shim/stderr_line.h"
 
 namespace vramguard {
 
@@ -52,7 +52,7 @@ bool start() {
   Guard* built = build_guard(configuration()->config);
   Guard* expected = nullptr;
   if (!fork_page().guard.compare_exchange_strong(expected, built, std::memory_order_acq_rel)) return true;
-  built->start({driver_version()});
+  built->start(driver_version());
   warn_of_doubtful_names(*built, built->config());
   report_unguarded_symbols();
   std::atexit(at_exit);
@@ -83,9 +83,7 @@ bool start_guard() noexcept {
   try {
     return start();
   } catch (...) {
-    std::string_view what = on_error_run() ? "error: no memory to start the guard; going on without a budget"
-                                           : "error: no memory to start the guard; cuInit fails";
-    write_stderr_line(what);
+    write_stderr_line("error: no memory to start the guard", what_happens_now());
     return on_error_run();
   }
 }
