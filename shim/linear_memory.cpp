@@ -13,13 +13,16 @@ Bytes saturating_product(Bytes a, Bytes b) {
   return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-// The 32-bit and the 64-bit forms differ in their types alone. A call without an output is the driver's to refuse.
-template <typename Pointer, typename Size>
-CUresult allocate(const char* api, CUresult (*DriverFunctions::*function)(Pointer*, Size), Pointer* dptr, Size bytes) {
-  if (dptr == nullptr || bytes == 0) return forward(function, dptr, bytes);
+// The 32-bit and the 64-bit forms differ in their types alone, managed memory by its flags. A call without an output is
+// the driver's to refuse.
+template <typename Pointer, typename Size, typename... Flags>
+CUresult allocate(const char* api, AllocationKind kind,
+                  CUresult (*DriverFunctions::*function)(Pointer*, Size, Flags...), Pointer* dptr, Size bytes,
+                  Flags... flags) {
+  if (dptr == nullptr || bytes == 0) return forward(function, dptr, bytes, flags...);
   Pointer address = 0;
-  const CUresult result = guarded_linear({api, AllocationKind::Linear, bytes}, [&](AddressRange& taken) {
-    const CUresult answer = forward(function, &address, bytes);
+  const CUresult result = guarded_linear({api, kind, bytes}, [&](AddressRange& taken) {
+    const CUresult answer = forward(function, &address, bytes, flags...);
     taken = {address, bytes};
     return answer;
   });
@@ -49,7 +52,7 @@ CUresult allocate_pitch(const char* api,
   return result;
 }
 
-// `call` frees; `frees_now` is false where a capture only notes it down.
+// `call` makes the driver's call, which frees at once.
 template <typename Call>
 CUresult guarded_free(CUdeviceptr address, Call&& call) {
   Guard* guard = vramguard::guard();
@@ -82,11 +85,11 @@ CUresult free_async(CUresult (*DriverFunctions::*function)(CUdeviceptr, CUstream
 }  // namespace
 
 CUresult cuMemAlloc(CUdeviceptr_v1* dptr, unsigned int bytes) {
-  return allocate("cuMemAlloc", &DriverFunctions::cuMemAlloc, dptr, bytes);
+  return allocate("cuMemAlloc", AllocationKind::Linear, &DriverFunctions::cuMemAlloc, dptr, bytes);
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr* dptr, size_t bytes) {
-  return allocate("cuMemAlloc_v2", &DriverFunctions::cuMemAlloc_v2, dptr, bytes);
+  return allocate("cuMemAlloc_v2", AllocationKind::Linear, &DriverFunctions::cuMemAlloc_v2, dptr, bytes);
 }
 
 CUresult cuMemAllocPitch(CUdeviceptr_v1* dptr, unsigned int* pitch, unsigned int width_bytes, unsigned int height,
@@ -102,16 +105,8 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr* dptr, size_t* pitch, size_t width_bytes
 }
 
 CUresult cuMemAllocManaged(CUdeviceptr* dptr, size_t bytes, unsigned int flags) {
-  if (dptr == nullptr || bytes == 0) return forward(&DriverFunctions::cuMemAllocManaged, dptr, bytes, flags);
-  CUdeviceptr address = 0;
-  const CUresult result =
-      guarded_linear({"cuMemAllocManaged", AllocationKind::Managed, bytes}, [&](AddressRange& taken) {
-        const CUresult answer = forward(&DriverFunctions::cuMemAllocManaged, &address, bytes, flags);
-        taken = {address, bytes};
-        return answer;
-      });
-  if (result == CUDA_SUCCESS) *dptr = address;
-  return result;
+  return allocate("cuMemAllocManaged", AllocationKind::Managed, &DriverFunctions::cuMemAllocManaged, dptr, bytes,
+                  flags);
 }
 
 CUresult cuMemFree(CUdeviceptr_v1 dptr) {
