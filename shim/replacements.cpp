@@ -22,7 +22,13 @@ using Replacement = std::pair<void*, void*>;  // the driver's address, our entry
 using Map = std::array<Replacement, kCount>;  // sorted; a function that the driver lacks has the address null
 
 constinit std::atomic<const Map*> attached{nullptr};
-constinit std::array<std::atomic<bool>, kCount> unguarded{};
+// Each function is told of once, however often it is asked for.
+enum class Unguarded : int { No, Noted, Told };
+constinit std::array<std::atomic<Unguarded>, kCount> unguarded{};
+
+bool advance(std::atomic<Unguarded>& state, Unguarded from, Unguarded to) {
+  return state.compare_exchange_strong(from, to, std::memory_order_relaxed);
+}
 
 // "cuMemAlloc" of "cuMemAlloc_v2": what programs ask cuGetProcAddress for.
 constexpr std::string_view base_name(std::string_view name) { return name.substr(0, name.find('_')); }
@@ -34,7 +40,7 @@ bool is_entry(const Map& map, const void* address) {
 void note_unguarded(std::string_view symbol) {
   for (std::size_t i = 0; i < kCount; ++i) {
     if (base_name(kNames[i]) != base_name(symbol)) continue;
-    unguarded[i].store(true, std::memory_order_relaxed);
+    advance(unguarded[i], Unguarded::No, Unguarded::Noted);
     return;
   }
 }
@@ -62,7 +68,7 @@ void* replacement_of(const char* symbol, void* address) noexcept {
 
 void take_unguarded(void (*visit)(const char* name, void* context), void* context) noexcept {
   for (std::size_t i = 0; i < kCount; ++i) {
-    if (unguarded[i].exchange(false, std::memory_order_relaxed)) visit(kNames[i], context);
+    if (advance(unguarded[i], Unguarded::Noted, Unguarded::Told)) visit(kNames[i], context);
   }
 }
 

@@ -14,7 +14,7 @@ bool attach_replacements(const vg_preload_api& preload) noexcept;
 // next version of it would be, is noted. Thread-safe.
 void* replacement_of(const char* symbol, void* address) noexcept;
 
-// Calls visit(name) for each function noted since the last time. Thread-safe.
+// Calls visit(name) for each function noted since the last time, and never twice for one. Thread-safe.
 void take_unguarded(void (*visit)(const char* name, void* context), void* context) noexcept;
 
 }  // namespace vramguard

@@ -46,6 +46,7 @@ target_link_libraries(integration_without_driver PRIVATE integration_weak_refere
 vramguard_test_program(cancelled programs/cancelled.c programs/ways.c)
 vramguard_test_program(contexts programs/contexts.c programs/ways.c)
 vramguard_test_program(driver_asks programs/driver_asks.c)
+vramguard_test_program(newer_driver programs/newer_driver.c)
 vramguard_test_program(early programs/early.c programs/ways.c)
 vramguard_test_program(endings programs/endings.cpp programs/ways.c)
 vramguard_test_program(forks programs/forks.c programs/ways.c)
@@ -67,6 +68,7 @@ endforeach()
 add_executable(robustness_tests
   main.cpp
   harness.cpp
+  harness_log.cpp
   robustness_bystanders_test.cpp
   robustness_contexts_test.cpp
   robustness_endings_test.cpp
@@ -76,7 +78,7 @@ add_executable(robustness_tests
   robustness_lookups_test.cpp
   robustness_output_test.cpp
 )
-target_link_libraries(robustness_tests PRIVATE vramguard_options Catch2::Catch2)
+target_link_libraries(robustness_tests PRIVATE vramguard_options vramguard_catch2)
 target_compile_definitions(robustness_tests PRIVATE
   VRAMGUARD_BUILD_DIR="${CMAKE_BINARY_DIR}"
   VRAMGUARD_SOURCE_DIR="${PROJECT_SOURCE_DIR}"

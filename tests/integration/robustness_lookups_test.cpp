@@ -64,6 +64,16 @@ TEST_CASE("a driver and a library that look their own functions up in themselves
   CHECK(run.log.all("start").size() == 1);
 }
 
+TEST_CASE("a memory function in a version that the library does not know is one record, and the program gets it") {
+  Host host;
+  const Run run = host.run(program("newer_driver"), {}, {.env = {{"LD_LIBRARY_PATH", program("fake_driver")}}});
+  CAPTURE(run.err);
+  CHECK(run.exit_status == 0);
+  CHECK(run.out == "init 0\nsame 1\n");
+  CHECK(run.log.all("start").size() == 1);
+  CHECK(run.log.one("unguarded_symbol")["name"] == "cuMemAlloc");
+}
+
 TEST_CASE("two tools that stand in dlsym work in either order") {
   if (skipped_when_sanitized()) return;
   const std::string hooker = program("libdlsym_hooker.so");

@@ -26,6 +26,16 @@ int cuInit(unsigned flags) {
   return finds_itself("cuInit", (void*)cuInit);
 }
 
+/* A memory function of a version that nobody here has heard of. */
+static int from_the_future(void) { return 0; }
+
+int cuGetProcAddress_v2(const char* symbol, void** pfn, int version, unsigned long long flags, int* status) {
+  (void)version, (void)flags;
+  *pfn = strcmp(symbol, "cuMemAlloc") == 0 ? (void*)from_the_future : dlsym(own_handle(), symbol);
+  if (status) *status = *pfn ? 0 : 1;
+  return 0;
+}
+
 int cuInternal(unsigned flags) { return flags == 1 ? 0 : 904; }
 
 int cuDriverGetVersion(int* version) {
