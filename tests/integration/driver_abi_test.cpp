@@ -5,6 +5,12 @@
 
 #include "shim/entry.h"
 
+// Expanded once with our names and once with those of cuda.h.
+#define VG_COMPARED_VALUES                                                                                  \
+  CUDA_SUCCESS, CUDA_ERROR_INVALID_VALUE, CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_NOT_INITIALIZED,             \
+      CUDA_ERROR_DEINITIALIZED, CUDA_ERROR_INVALID_CONTEXT, CUDA_ERROR_NOT_FOUND, CUDA_ERROR_NOT_PERMITTED, \
+      CU_STREAM_CAPTURE_STATUS_NONE, CU_STREAM_CAPTURE_MODE_RELAXED
+
 // Ours first, under names that cuda.h does not touch: it turns many of the driver's names into macros.
 namespace ours {
 
@@ -17,18 +23,7 @@ using namespace vramguard::abi;
 #include "shim/driver_queries.inc"
 #undef VG_DRIVER_QUERY
 
-constexpr long kValues[] = {
-    CUDA_SUCCESS,
-    CUDA_ERROR_INVALID_VALUE,
-    CUDA_ERROR_OUT_OF_MEMORY,
-    CUDA_ERROR_NOT_INITIALIZED,
-    CUDA_ERROR_DEINITIALIZED,
-    CUDA_ERROR_INVALID_CONTEXT,
-    CUDA_ERROR_NOT_FOUND,
-    CUDA_ERROR_NOT_PERMITTED,
-    CU_STREAM_CAPTURE_STATUS_NONE,
-    CU_STREAM_CAPTURE_MODE_RELAXED,
-};
+constexpr long kValues[] = {VG_COMPARED_VALUES};
 
 }  // namespace ours
 
@@ -40,18 +35,7 @@ constexpr long kValues[] = {
 
 namespace {
 
-constexpr long kValues[] = {
-    CUDA_SUCCESS,
-    CUDA_ERROR_INVALID_VALUE,
-    CUDA_ERROR_OUT_OF_MEMORY,
-    CUDA_ERROR_NOT_INITIALIZED,
-    CUDA_ERROR_DEINITIALIZED,
-    CUDA_ERROR_INVALID_CONTEXT,
-    CUDA_ERROR_NOT_FOUND,
-    CUDA_ERROR_NOT_PERMITTED,
-    CU_STREAM_CAPTURE_STATUS_NONE,
-    CU_STREAM_CAPTURE_MODE_RELAXED,
-};
+constexpr long kValues[] = {VG_COMPARED_VALUES};
 
 // What a caller's registers and memory know of a type: its size, and where it points what lies there.
 template <typename Type>
