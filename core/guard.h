@@ -13,6 +13,7 @@
 #include "core/guard_config.h"
 #include "core/hook_thread.h"
 #include "core/memory_guard.h"
+#include "core/patient_lock.h"
 #include "core/pressure_log.h"
 
 namespace vramguard {
@@ -74,6 +75,9 @@ class Guard final : private HookThread::Work {
   void context_created(GuardedDevice& device, ContextHandle handle, bool primary) noexcept;
   void context_destroyed(ContextHandle handle, std::uint64_t up_to_sequence) noexcept;
   void primary_context_gone(GuardedDevice& device, std::uint64_t up_to_sequence) noexcept;
+  // Measures what could not be measured when it came, because calls were under way: before somebody is told how much is
+  // free, or refused. True if the books have changed.
+  bool measure_missed(GuardedDevice& device) noexcept;
   ContextTable& contexts() noexcept { return contexts_; }
 
   // --- records
@@ -84,14 +88,17 @@ class Guard final : private HookThread::Work {
   void unguarded_symbol(std::string_view name) noexcept;
   void post(const LogRecord& record) noexcept;
 
-  // The last record, written by the calling thread. For atexit.
+  // What is due and then the last record, written by the calling thread, which takes over from the guard's own. For
+  // atexit.
   void write_exit_record() noexcept;
 
  private:
   MonotonicTime run(MonotonicTime now) noexcept override;
-  MonotonicTime publish_pressure(MonotonicTime now) noexcept;
+  MonotonicTime work(MonotonicTime now) noexcept;
+  enum class AskCard { Yes, No };
+  MonotonicTime publish_pressure(MonotonicTime now, AskCard ask) noexcept;
   MonotonicTime publish_reports(MonotonicTime now) noexcept;
-  MonotonicTime measure_what_was_missed(MonotonicTime now) noexcept;
+  MonotonicTime measure_all_missed(MonotonicTime now) noexcept;
   void bury(const Context& context, std::uint64_t up_to_sequence) noexcept;
   // Unknown: nobody tells; Disturbed: calls were under way each time, so look again later.
   enum class Measured { Yes, Unknown, Disturbed };
@@ -109,6 +116,7 @@ class Guard final : private HookThread::Work {
   ContextTable contexts_;
   PressureLog log_;
   HookThread thread_;
+  PatientLock working_;  // whoever does the thread's work
   std::atomic<bool> has_thread_{false};
   MonotonicTime next_report_ = MonotonicTime::max();
 

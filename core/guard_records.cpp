@@ -12,6 +12,9 @@ namespace vramguard {
 
 namespace {
 
+// How long a call, or the end of the process, waits for the guard's own thread.
+constexpr auto kPatience = std::chrono::milliseconds(100);
+
 // Bytes that would have to be free for the request and are not.
 Bytes shortfall(const MemoryGuard& memory, const Refusal& refusal) {
   const Bytes needed = round_up(refusal.requested, kPageBytes);
@@ -59,6 +62,8 @@ void Guard::refused(GuardedDevice& device, const Refusal& refusal) noexcept {
       .add("linear_bytes", memory.linear())
       .add("context_bytes", memory.unseen());
   post(returned);
+  // Programs are killed for running out of memory: the last word must be on the disk by then.
+  if (has_thread_) log_.wait_written(kPatience);
 
   const Bytes limit = budget != kUnlimitedBytes ? budget : device.info.total_bytes;
   if (refusal.requested <= limit) memory.oom_was_returned(clock_.now());
@@ -98,7 +103,10 @@ void Guard::write_now_if_alone() noexcept {
   if (!has_thread_) log_.write_queued();
 }
 
+// Never unlocked again where it is taken: what follows the exit record would be lost.
 void Guard::write_exit_record() noexcept {
+  // Not NVML any more: its own end may have begun.
+  if (working_.lock_within(kPatience)) publish_pressure(clock_.now(), AskCard::No);
   Bytes peak = 0;
   std::uint64_t refusals = 0;
   for (const GuardedDevice& device : devices_) {
@@ -111,13 +119,21 @@ void Guard::write_exit_record() noexcept {
 }
 
 MonotonicTime Guard::run(MonotonicTime now) noexcept {
-  const MonotonicTime next = std::min({publish_pressure(now), publish_reports(now), measure_what_was_missed(now)});
+  if (!working_.try_lock()) return MonotonicTime::max();
+  const MonotonicTime next = work(now);
+  working_.unlock();
+  return next;
+}
+
+MonotonicTime Guard::work(MonotonicTime now) noexcept {
+  const MonotonicTime next =
+      std::min({publish_pressure(now, AskCard::Yes), publish_reports(now), measure_all_missed(now)});
   say_first_oom();
   log_.write_queued();
   return std::min(next, log_.next_write());
 }
 
-MonotonicTime Guard::publish_pressure(MonotonicTime now) noexcept {
+MonotonicTime Guard::publish_pressure(MonotonicTime now, AskCard ask) noexcept {
   MonotonicTime next = MonotonicTime::max();
   for (GuardedDevice& device : devices_) {
     const std::optional<PressureTransition> change = device.memory.evaluate_pressure(now);
@@ -133,8 +149,8 @@ MonotonicTime Guard::publish_pressure(MonotonicTime now) noexcept {
              100.0 * static_cast<double>(change->free) / static_cast<double>(std::max<Bytes>(change->budget, 1)))
         .add("used_bytes", change->used)
         .add("budget_bytes", change->budget);
-    if (const std::optional<Bytes> card = reader_.free_bytes(device.info.ordinal))
-      record.add("device_free_bytes", *card);
+    const std::optional<Bytes> card = ask == AskCard::Yes ? reader_.free_bytes(device.info.ordinal) : std::nullopt;
+    if (card) record.add("device_free_bytes", *card);
     log_.post(record);
   }
   return next;

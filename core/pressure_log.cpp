@@ -1,7 +1,5 @@
 #include "core/pressure_log.h"
 
-#include <time.h>
-
 #include "core/futex.h"
 #include "core/log_path.h"
 #include "core/undisturbed.h"
@@ -29,16 +27,14 @@ void PressureLog::post(const LogRecord& record) noexcept {
   dropped_.fetch_add(1, std::memory_order_relaxed);
 }
 
-// A thread that finds the lock taken leaves its records to the holder. The holder sees them: both use a
-// read-modify-write of the lock, so whoever failed to take it comes before the unlock, and the queue is looked at after
-// that.
+// A thread that finds the lock taken leaves its records to the holder, which looks at the queue again after unlocking.
 void PressureLog::write_queued() noexcept {
   const Undisturbed undisturbed;
   for (int round = 0; round < kRoundsAtOnce && !closing_.load(std::memory_order_acquire); ++round) {
-    if (!try_lock()) return;
+    if (!writing_.try_lock()) return;
     drain(true);
     next_write_.store(suppression_.next_report().time_since_epoch().count(), std::memory_order_relaxed);
-    unlock();
+    writing_.unlock();
     if (queue_.empty()) return;
   }
 }
@@ -61,7 +57,7 @@ bool PressureLog::wait_written(std::chrono::milliseconds patience) noexcept {
 bool PressureLog::write_last(LogRecord record) noexcept {
   const Undisturbed undisturbed;
   if (closing_.exchange(true)) return false;
-  if (!lock_patiently()) return false;
+  if (!writing_.lock_within(kExitPatience)) return false;
 
   // Never unlocked again: nothing follows the exit record.
   drain(false);
@@ -74,17 +70,6 @@ bool PressureLog::write_last(LogRecord record) noexcept {
 MonotonicTime PressureLog::next_write() const noexcept {
   if (!queue_.empty()) return MonotonicTime::min();
   return MonotonicTime(MonotonicTime::duration(next_write_.load(std::memory_order_relaxed)));
-}
-
-// Usually the writer is at most one write away.
-bool PressureLog::lock_patiently() noexcept {
-  constexpr auto kNap = std::chrono::microseconds(200);
-  constexpr timespec kNapTime{0, std::chrono::nanoseconds(kNap).count()};
-  for (auto slept = std::chrono::microseconds(0); !try_lock(); slept += kNap) {
-    if (slept >= kExitPatience) return false;
-    nanosleep(&kNapTime, nullptr);
-  }
-  return true;
 }
 
 void PressureLog::drain(bool leaves) noexcept {

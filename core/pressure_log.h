@@ -12,6 +12,7 @@
 #include "core/log_record.h"
 #include "core/log_sink.h"
 #include "core/log_suppression.h"
+#include "core/patient_lock.h"
 #include "core/record_queue.h"
 
 namespace vramguard {
@@ -64,9 +65,6 @@ class PressureLog {
     MonotonicTime at;
   };
 
-  bool try_lock() noexcept { return !writing_.exchange(true, std::memory_order_acq_rel); }
-  void unlock() noexcept { writing_.exchange(false, std::memory_order_acq_rel); }
-  bool lock_patiently() noexcept;
   // With the lock held. `leaves` when another thread wants to take over.
   void drain(bool leaves) noexcept;
   void write_suppressed(MonotonicTime now, bool final) noexcept;
@@ -79,7 +77,7 @@ class PressureLog {
   LogSuppression suppression_;
   RecordQueue<Posted, kQueueRecords> queue_;
 
-  std::atomic<bool> writing_{false};
+  PatientLock writing_;
   std::atomic<bool> closing_{false};
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint64_t> unnumbered_{0};  // dropped before they got a seq

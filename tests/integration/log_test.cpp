@@ -23,8 +23,7 @@ void check_sequence(const Log& log) {
 
 TEST_CASE("a run leaves its start, device, context, refusal and exit records with what they must say") {
   Host host;
-  // What the guard's thread finds while the program is already ending is counted as dropped: so it has a moment.
-  const Run run = host.run(program("console"), {}, {.budget = "2GiB", .input = "pid\n" + kFill + "sleep_ms 300\n"});
+  const Run run = host.run(program("console"), {}, {.budget = "2GiB", .input = "pid\n" + kFill});
   REQUIRE(run.exit_status == 0);
   const std::string pid = run.lines().at(0).substr(4);
   check_sequence(run.log);
@@ -192,6 +191,27 @@ TEST_CASE("a killed program leaves whole lines and no exit record") {
   CHECK(log.all("exit").empty());
   check_sequence(log);
   CHECK(host.used_bytes(0) == 0);
+}
+
+TEST_CASE("the record of a refusal is in the file when the refused call returns") {
+  for (int round = 0; round < 20; ++round) {
+    Host host;
+    const Run run = host.run(program("console"), {}, {.budget = "2GiB", .input = kFill + "kill 9\n"});
+    CHECK(run.signal == SIGKILL);
+    CHECK(run.log.one("oom_returned").number("request_bytes") == 32_MiB);
+  }
+}
+
+TEST_CASE("a program that ends right after a change of pressure leaves no record out") {
+  for (int round = 0; round < 20; ++round) {
+    Host host;
+    const Run run = host.run(program("console"), {},
+                             {.budget = "2GiB", .input = "init 0\nretain 0\nalloc_v2 1602224128\nexit 0\n"});
+    CHECK(run.exit_status == 0);
+    CHECK(run.log.one("pressure")["to"] == "critical");
+    CHECK(run.log.one("exit").number("log_dropped") == 0);
+    check_sequence(run.log);
+  }
 }
 
 TEST_CASE("nothing is printed where stderr is no terminal") {

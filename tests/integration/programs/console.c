@@ -1,5 +1,6 @@
 /* Calls the driver as its standard input says, a call a line, and prints what came back: the command, the code, the
  * outputs. Addresses are not printed, so that two runs can be compared. Usage: console [WAY] */
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -238,6 +239,8 @@ static int questions(const struct words* words) {
     printf("sleep_ms");
   } else if (is(words, "pid")) {
     printf("pid %d", getpid());
+  } else if (is(words, "kill")) {
+    kill(getpid(), device);
   } else if (is(words, "exit")) {
     exit((int)number(words, 1));
   } else {
