@@ -81,13 +81,18 @@ Guard::Measured Guard::measure_contexts(GuardedDevice& device) noexcept {
   return Measured::Disturbed;
 }
 
-MonotonicTime Guard::measure_what_was_missed(MonotonicTime now) noexcept {
+bool Guard::measure_missed(GuardedDevice& device) noexcept {
+  if (!device.measure_again.load(std::memory_order_relaxed)) return false;
+  const Measured measured = measure_contexts(device);
+  device.measure_again.store(measured == Measured::Disturbed, std::memory_order_relaxed);
+  return measured == Measured::Yes;
+}
+
+MonotonicTime Guard::measure_all_missed(MonotonicTime now) noexcept {
   MonotonicTime next = MonotonicTime::max();
   for (GuardedDevice& device : devices_) {
-    if (!device.measure_again.load(std::memory_order_relaxed)) continue;
-    const Measured measured = measure_contexts(device);
-    device.measure_again.store(measured == Measured::Disturbed, std::memory_order_relaxed);
-    if (measured == Measured::Disturbed) next = now + kMeasureAgainAfter;
+    measure_missed(device);
+    if (device.measure_again.load(std::memory_order_relaxed)) next = now + kMeasureAgainAfter;
   }
   return next;
 }

@@ -21,6 +21,11 @@ constexpr std::chrono::microseconds kSleep(50);
 
 constexpr MonotonicTime::rep kNeverOom = MonotonicTime::min().time_since_epoch().count();
 
+Bytes least_of(Bytes requested) noexcept {
+  const Bytes worst = round_up(requested, kPageBytes);
+  return worst - std::min(worst, kSharedEdge);
+}
+
 Bytes free_of(Bytes budget, Bytes used) noexcept {
   if (budget == kUnlimitedBytes) return kUnlimitedBytes;
   return budget > used ? budget - used : 0;
@@ -42,24 +47,18 @@ std::optional<Reservation> MemoryGuard::reserve_linear(Bytes requested) noexcept
   if (requested == 0) return Reservation(*this, 0);  // the driver has its own words for that, whatever the budget
   const Bytes worst = round_up(requested, kPageBytes);
   if (auto reservation = reserve(worst)) return reservation;
-  return begin_trial(worst - kSharedEdge);
+  return begin_trial(least_of(requested));
 }
 
 std::optional<Reservation> MemoryGuard::begin_trial(Bytes least) noexcept {
   if (!budget_.would_fit(least) || trial_under_way_.exchange(true)) return std::nullopt;
-  free_begins();
   if (!budget_.try_reserve(least)) {
-    end_trial();
+    trial_under_way_.store(false);
     return std::nullopt;
   }
   std::optional<Reservation> reservation(Reservation(*this, least));
   reservation->trial_ = true;
   return reservation;
-}
-
-void MemoryGuard::end_trial() noexcept {
-  trial_under_way_.store(false);
-  free_ends();
 }
 
 bool MemoryGuard::settle(Reservation& reservation, AddressRange range) noexcept {
@@ -124,23 +123,33 @@ void MemoryGuard::leave_books(Bytes bytes) noexcept {
   budget_.give_back(bytes);
 }
 
-void MemoryGuard::free_begins() noexcept { frees_under_way_.fetch_add(1); }
-
-void MemoryGuard::free_ends() noexcept {
-  frees_ended_.fetch_add(1);
-  [[maybe_unused]] const std::uint32_t before = frees_under_way_.fetch_sub(1);
-  assert(before > 0);
+void MemoryGuard::free_begins() noexcept {
+  frees_under_way_.fetch_add(1);
+  calls_under_way_.fetch_add(1);
 }
 
-bool MemoryGuard::wait_for_frees(int patience_ms) noexcept {
+void MemoryGuard::free_ends() noexcept {
+  [[maybe_unused]] const std::uint32_t before = frees_under_way_.fetch_sub(1);
+  assert(before > 0);
+  call_ends();
+}
+
+void MemoryGuard::call_ends() noexcept {
+  calls_ended_.fetch_add(1);
+  calls_under_way_.fetch_sub(1);
+}
+
+bool MemoryGuard::wait_for_calls(Bytes requested, int patience_ms) noexcept {
   using std::chrono::microseconds;
-  const std::uint32_t ended_before = frees_ended_.load();
-  const std::uint32_t under_way = frees_under_way_.load();
+  const std::uint32_t ended_before = calls_ended_.load();
+  const std::uint32_t under_way = calls_under_way_.load();
   if (under_way == 0) return false;
+  // What is in use stays in use, unless a free is under way.
+  if (frees_under_way_.load() == 0 && least_of(requested) > free()) return false;
 
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(std::max(patience_ms, 0));
   for (microseconds pause(20);; pause = std::min(pause * 2, microseconds(500))) {
-    const std::uint32_t ended = frees_ended_.load() - ended_before;
+    const std::uint32_t ended = calls_ended_.load() - ended_before;
     if (ended >= under_way) return true;
     const auto left = std::chrono::duration_cast<microseconds>(deadline - std::chrono::steady_clock::now());
     if (left <= microseconds(0)) return ended > 0;

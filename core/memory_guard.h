@@ -57,7 +57,7 @@ class MemoryGuard {
   std::optional<Reservation> reserve(Bytes worst) noexcept;
   // Admits a linear request of `requested` bytes by its worst case under the page rule. Where only the page that it may
   // share with others could make it fit, this is a trial: one page less is reserved, and settle() decides. One trial
-  // at a time, or the device would for a moment be over its budget by one page for each; others can wait_for_frees().
+  // at a time, or the device would for a moment be over its budget by one page for each; others can wait_for_calls().
   std::optional<Reservation> reserve_linear(Bytes requested) noexcept;
 
   // Charges the pages that `range` really took and ends the reservation. False: they do not fit and nothing was
@@ -72,9 +72,11 @@ class MemoryGuard {
   // moment.
   void free_begins() noexcept;
   void free_ends() noexcept;
-  // True if frees or a trial were under way and have ended within `patience_ms`: worth another reserve. Waits for as
-  // many to end as were under way at the call, or for what has ended when patience does. Never blocks for longer.
-  bool wait_for_frees(int patience_ms) noexcept;
+  // For a request of `requested` bytes that was turned down: true if calls were under way that may leave room for it,
+  // frees or reservations of more than is taken in the end, and have ended within `patience_ms`: worth another reserve.
+  // Waits for as many to end as were under way at the call, or for what has ended when patience does. Never blocks for
+  // longer. The caller must hold no reservation.
+  bool wait_for_calls(Bytes requested, int patience_ms) noexcept;
 
   // What no allocation call shows (contexts, modules, stacks), as last measured. Charged even beyond the budget.
   void set_unseen(Bytes bytes) noexcept;
@@ -92,7 +94,7 @@ class MemoryGuard {
   // used(), and what calls that have not ended may still take.
   Bytes admitted() const noexcept;
   // No call that takes or gives memory is under way: the books and the device tell the same.
-  bool quiet() const noexcept { return calls_under_way_.load() == 0 && frees_under_way_.load() == 0; }
+  bool quiet() const noexcept { return calls_under_way_.load() == 0; }
   Statistics::Snapshot stats() const noexcept;
   void reset_peak() noexcept;
   // Faults of the books that were survived: more given back than charged, or edges without memory to count them.
@@ -112,7 +114,7 @@ class MemoryGuard {
  private:
   friend class Reservation;
   std::optional<Reservation> begin_trial(Bytes least) noexcept;
-  void end_trial() noexcept;
+  void call_ends() noexcept;
   bool pay(PageMap::Claim& claim, Reservation& reservation) noexcept;
   void enter_books(Bytes bytes) noexcept;
   void leave_books(Bytes bytes) noexcept;
@@ -128,9 +130,9 @@ class MemoryGuard {
   std::atomic<Bytes> unseen_{0};
 
   std::atomic<std::uint32_t> calls_under_way_{0};  // also those whose reservation is empty
+  std::atomic<std::uint32_t> calls_ended_{0};
+  std::atomic<std::uint32_t> frees_under_way_{0};  // of the calls
   std::atomic<bool> trial_under_way_{false};
-  std::atomic<std::uint32_t> frees_under_way_{0};  // and trials: what they hold comes free when they fail
-  std::atomic<std::uint32_t> frees_ended_{0};
 
   Wake wake_;
   void* wake_context_;
@@ -154,8 +156,8 @@ inline Reservation::Reservation(MemoryGuard& guard, Bytes bytes) noexcept : guar
 inline void Reservation::end() noexcept {
   if (guard_ == nullptr) return;
   if (bytes_ > 0) guard_->budget_.give_back(bytes_);
-  if (trial_) guard_->end_trial();
-  guard_->calls_under_way_.fetch_sub(1);
+  if (trial_) guard_->trial_under_way_.store(false);
+  guard_->call_ends();
   guard_ = nullptr;
   bytes_ = 0;
 }

@@ -9,9 +9,9 @@
 
 namespace vramguard {
 
-// How long a refused request waits for frees that are inside the driver at that moment.
-constexpr int kFreePatienceMs = 200;
-// And how often: what came free may have gone to another thread.
+// How long a refused request waits for calls that are inside the driver at that moment and may leave room for it.
+constexpr int kPatienceMs = 200;
+// And how often: what they left may have gone to another thread.
 constexpr unsigned kMostAttempts = 16;
 
 struct LinearRequest {
@@ -23,7 +23,8 @@ struct LinearRequest {
 // A request on its way in: what has been tried for it so far.
 class Admission {
  public:
-  Admission(MemoryGuard& memory, Bytes worst) noexcept {
+  Admission(const CurrentDevice& where, Bytes worst) noexcept {
+    MemoryGuard& memory = where.device->memory;
     for (bool worth_a_try = true; worth_a_try && attempts_ < kMostAttempts;) {
       ++attempts_;
       if (std::optional<Reservation> reservation = memory.reserve_linear(worst)) {
@@ -31,7 +32,7 @@ class Admission {
         return;
       }
       const auto before = std::chrono::steady_clock::now();
-      worth_a_try = memory.wait_for_frees(kFreePatienceMs);
+      worth_a_try = memory.wait_for_calls(worst, kPatienceMs) || where.guard->measure_missed(*where.device);
       waited_ += std::chrono::steady_clock::now() - before;
     }
   }
@@ -73,7 +74,7 @@ abi::CUresult guarded_linear(const LinearRequest& request, Call&& call) {
   if (!where) return call(taken);
 
   MemoryGuard& memory = where.device->memory;
-  Admission admission(memory, request.worst_bytes);
+  Admission admission(where, request.worst_bytes);
   if (!admission.reservation()) return admission.refuse(where, request, Refusal::Scope::Budget);
 
   const abi::CUresult result = call(taken);

@@ -22,6 +22,7 @@ CUresult memory_info(CUresult (*DriverFunctions::*function)(Size*, Size*), Size*
   if (result != CUDA_SUCCESS) return result;
   const CurrentDevice where = current_device();
   if (!where || !shows_budget(*where.guard)) return result;
+  where.guard->measure_missed(*where.device);
   narrow(free_bytes, where.device->memory.free());
   narrow(total_bytes, where.device->memory.budget());
   return result;

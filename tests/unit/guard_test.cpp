@@ -120,6 +120,20 @@ TEST_CASE("a measurement while a call is under way, or with managed memory live,
   REQUIRE(f.device.measure_again);
 }
 
+TEST_CASE("what could not be measured is measured when somebody asks in a quiet moment", "[guard]") {
+  Fixture f;
+  f.reader.process = 700_MiB;
+  std::optional<Reservation> under_way = f.device.memory.reserve(64_MiB);
+  f.guard.context_created(f.device, kContext, true);
+  REQUIRE_FALSE(f.guard.measure_missed(f.device));
+  REQUIRE(f.device.memory.unseen() == kContextEstimate);
+  under_way.reset();
+  REQUIRE(f.guard.measure_missed(f.device));
+  REQUIRE(f.device.memory.unseen() == 700_MiB);
+  f.reader.process = 800_MiB;
+  REQUIRE_FALSE(f.guard.measure_missed(f.device));
+}
+
 TEST_CASE("a context that alone exceeds the budget is said so, once", "[guard]") {
   Fixture f(256_MiB);
   f.reader.process = 520_MiB;

@@ -130,7 +130,7 @@ TEST_CASE("a request that may share pages with others is decided by looking", "[
       auto trial = guard.reserve_linear(512);
       REQUIRE_FALSE(guard.settle(*trial, {kBase + 10_MiB, 512}));
       REQUIRE_FALSE(guard.reserve_linear(512));
-      REQUIRE_FALSE(guard.wait_for_frees(0));
+      REQUIRE_FALSE(guard.wait_for_calls(512, 0));
     }
     REQUIRE(guard.reserve_linear(512));
     REQUIRE(guard.quiet());
@@ -219,22 +219,37 @@ TEST_CASE("refusals are counted and the peak can be reset", "[memory_guard]") {
   REQUIRE(guard.stats().peak == 0);
 }
 
-TEST_CASE("a refused request waits only for frees that are under way, and never beyond its patience",
-          "[memory_guard]") {
+TEST_CASE("a refused request waits for frees that are under way, and never beyond its patience", "[memory_guard]") {
   MemoryGuard guard(10_MiB, kNoWake, nullptr);
-  REQUIRE_FALSE(guard.wait_for_frees(1'000'000));
+  REQUIRE(allocate(guard, {kBase, 10_MiB}));
+  REQUIRE_FALSE(guard.wait_for_calls(4_MiB, 1'000'000));
   guard.free_begins();
-  REQUIRE_FALSE(guard.wait_for_frees(0));
-  REQUIRE_FALSE(guard.wait_for_frees(-1));
-  REQUIRE_FALSE(guard.wait_for_frees(1));
+  REQUIRE_FALSE(guard.wait_for_calls(4_MiB, 0));
+  REQUIRE_FALSE(guard.wait_for_calls(4_MiB, -1));
+  REQUIRE_FALSE(guard.wait_for_calls(4_MiB, 1));
   guard.free_begins();
   std::thread other([&] {
     guard.free_ends();
     guard.free_ends();
   });
   // Which it sees depends on which thread is first: both still under way, one, or none any more.
-  const bool saw_them = guard.wait_for_frees(60'000);
+  const bool saw_them = guard.wait_for_calls(4_MiB, 60'000);
   other.join();
-  REQUIRE((saw_them || !guard.wait_for_frees(60'000)));
-  REQUIRE_FALSE(guard.wait_for_frees(60'000));
+  REQUIRE((saw_them || !guard.wait_for_calls(4_MiB, 60'000)));
+  REQUIRE_FALSE(guard.wait_for_calls(4_MiB, 60'000));
+}
+
+TEST_CASE("a refused request waits for another call that may leave it room, not for one that cannot",
+          "[memory_guard]") {
+  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+  REQUIRE(allocate(guard, {kBase, 4_MiB}));
+  auto other = guard.reserve_linear(4_MiB);
+  REQUIRE_FALSE(guard.reserve_linear(6_MiB));
+  // What is in use leaves 6 MiB, and the last page might be shared.
+  REQUIRE_FALSE(guard.wait_for_calls(8_MiB + 1, 1'000'000));
+  REQUIRE_FALSE(guard.wait_for_calls(UINT64_MAX, 1'000'000));
+  REQUIRE_FALSE(guard.wait_for_calls(8_MiB, 1));
+  std::thread([&] { other.reset(); }).join();
+  REQUIRE_FALSE(guard.wait_for_calls(6_MiB, 1'000'000));
+  REQUIRE(guard.reserve_linear(6_MiB));
 }
