@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "core/undisturbed.h"
 
@@ -14,7 +13,7 @@ void write_stderr_line(std::string_view text, std::string_view ending) noexcept 
   std::size_t used = 0;
   for (const std::string_view part : {std::string_view("vramguard: "), text, ending}) {
     const std::size_t length = std::min(part.size(), sizeof line - 1 - used);
-    std::memcpy(line + used, part.data(), length);
+    std::copy_n(part.data(), length, line + used);
     used += length;
   }
   line[used++] = '\n';
