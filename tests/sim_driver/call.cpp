@@ -4,6 +4,13 @@
 #include "tests/sim_driver/trace.h"
 
 namespace vgsim {
+namespace {
+
+thread_local const char* note_of_call = nullptr;
+
+}  // namespace
+
+void note_call(const char* note) { note_of_call = note; }
 
 CUresult begin_call(Function function, Needs needs) {
   if (const int code = count_and_find_fault(function); code != 0) return static_cast<CUresult>(code);
@@ -12,7 +19,8 @@ CUresult begin_call(Function function, Needs needs) {
 }
 
 CUresult end_call(Function function, CUresult result) {
-  trace_call(function, result);
+  trace_call(function, result, note_of_call);
+  note_of_call = nullptr;
   return result;
 }
 

@@ -4,6 +4,7 @@
 #include <new>
 
 #include "tests/sim_driver/api.h"
+#include "tests/sim_driver/capture_rules.h"
 #include "tests/sim_driver/driver.h"
 #include "tests/sim_driver/function_id.h"
 
@@ -13,6 +14,9 @@ enum class Needs { Nothing, Init };
 
 // What the call must return at once, or CUDA_SUCCESS to go on.
 CUresult begin_call(Function function, Needs needs);
+
+// Adds a word of static storage to the trace of the call that this thread is in.
+void note_call(const char* note);
 
 // Traces the call.
 CUresult end_call(Function function, CUresult result);
@@ -26,7 +30,8 @@ CUresult run_call(Function function, Needs needs, bool locked, Body&& body) {
   if (result == CUDA_SUCCESS) {
     try {
       const DriverLock lock(locked);
-      result = body();
+      if (locked) result = forbidden_while_capturing(function);
+      if (result == CUDA_SUCCESS) result = body();
     } catch (const std::bad_alloc&) {
       result = CUDA_ERROR_OUT_OF_MEMORY;
     }

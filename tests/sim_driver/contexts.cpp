@@ -1,8 +1,11 @@
 #include "tests/sim_driver/contexts.h"
 
+#include "tests/sim_driver/array_objects.h"
 #include "tests/sim_driver/call.h"
 #include "tests/sim_driver/context_stack.h"
+#include "tests/sim_driver/foreign_memory.h"
 #include "tests/sim_driver/handles.h"
+#include "tests/sim_driver/synchronisation.h"
 
 namespace vgsim {
 
@@ -20,11 +23,13 @@ void end_context(Context& context) {
   auto& allocations = driver().allocations;
   for (auto it = allocations.begin(); it != allocations.end();) {
     const auto next = std::next(it);
-    const bool ends = it->second.kind == MemoryKind::Linear || it->second.kind == MemoryKind::Managed;
+    const bool ends =
+        it->second.kind == MemoryKind::Linear || it->second.kind == MemoryKind::Managed || is_foreign(it->second);
     if (ends && it->second.context == &context) end_allocation(it);
     it = next;
   }
   end_handles_of(context);
+  end_arrays_of(context);
   driver().give(*context.device, kContextBytes + context.stack_charge);
   context.heap.reset();
   context.low_heap.reset();
@@ -129,6 +134,12 @@ CUresult need_context(CUcontext handle = nullptr) {
   return context_or_current(handle, context);
 }
 
+CUresult wait_for(CUcontext handle = nullptr) {
+  const CUresult result = need_context(handle);
+  if (result == CUDA_SUCCESS) synchronise();
+  return result;
+}
+
 CUresult set_flags(unsigned int flags) {
   Context* context = nullptr;
   if (const CUresult result = current_context(context); result != CUDA_SUCCESS) return result;
@@ -166,8 +177,8 @@ VGSIM_API(cuCtxPopCurrent_v2, (CUcontext * out), pop_current(out))
 VGSIM_API(cuCtxGetDevice, (CUdevice * out), get_device(out))
 VGSIM_API(cuCtxGetDevice_v2, (CUdevice * out, CUcontext context),
           query(context, out, [](Context& c) { return c.device->ordinal; }))
-VGSIM_API(cuCtxSynchronize, (), need_context())
-VGSIM_API(cuCtxSynchronize_v2, (CUcontext context), need_context(context))
+VGSIM_API(cuCtxSynchronize, (), wait_for())
+VGSIM_API(cuCtxSynchronize_v2, (CUcontext context), wait_for(context))
 VGSIM_API(cuCtxGetApiVersion, (CUcontext context, unsigned int* out),
           query(context, out, [](Context& c) { return c.api_version; }))
 VGSIM_API(cuCtxGetFlags, (unsigned int* out), query(nullptr, out, [](Context& c) { return c.flags; }))

@@ -9,7 +9,9 @@
 #include <mutex>
 
 #include "tests/sim_driver/context_stack.h"
+#include "tests/sim_driver/foreign_memory.h"
 #include "tests/sim_driver/managed.h"
+#include "tests/sim_driver/memory_owner.h"
 #include "tests/sim_driver/trace.h"
 #include "tests/sim_driver/visible_devices.h"
 
@@ -108,6 +110,13 @@ Device* find_device(CUdevice ordinal) {
   return devices[static_cast<std::size_t>(ordinal)].get();
 }
 
+Device* find_physical_device(int physical) {
+  for (const auto& device : driver().devices) {
+    if (device->physical == physical) return device.get();
+  }
+  return nullptr;
+}
+
 CUresult current_context(Context*& context) {
   context = context_stack().top();
   if (!context) return CUDA_ERROR_INVALID_CONTEXT;
@@ -138,9 +147,16 @@ void end_allocation(std::map<std::uint64_t, Allocation>::iterator it) {
     case MemoryKind::Managed:
       end_managed(allocation);
       break;
+    case MemoryKind::Pool:
+      allocation.owner->take_back(allocation);
+      break;
+    case MemoryKind::IpcOpened:
+    case MemoryKind::External:
+      end_foreign(allocation);
+      break;
     case MemoryKind::Host:
     case MemoryKind::RegisteredHost:
-    case MemoryKind::Pool:
+    case MemoryKind::Mapped:
       break;
   }
   state.allocations.erase(it);

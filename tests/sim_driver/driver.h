@@ -43,21 +43,27 @@ struct Context {
   LinearHeap& heap_of(std::uint64_t address) { return address <= kLastLowAddress ? *low_heap : *heap; }
 };
 
-enum class MemoryKind { Linear, Managed, Host, RegisteredHost, Pool };
+enum class MemoryKind { Linear, Managed, Host, RegisteredHost, Pool, Mapped, IpcOpened, External };
+
+struct Mapping;
+
+class MemoryOwner;
 
 // One live allocation. `data` is made at the first write that needs it.
 struct Allocation {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
   MemoryKind kind = MemoryKind::Linear;
-  Context* context = nullptr;  // of linear and managed memory
-  Device* device = nullptr;
+  Context* context = nullptr;  // nullptr of mapped memory
+  Device* device = nullptr;    // nullptr of mapped memory that lies on the host
   std::uint64_t id = 0;
   unsigned int flags = 0;
   std::unique_ptr<std::byte[]> data;
   // Managed memory: pages that lie on the device, and whether the host is their preferred place.
   std::set<std::uint64_t> resident_pages;
   bool prefers_host = false;
+  std::shared_ptr<MemoryOwner> owner;  // of stream-ordered memory, which has no context
+  std::shared_ptr<Mapping> mapping;    // of mapped memory
 };
 
 // One device that this process sees.
@@ -111,6 +117,7 @@ class DriverLock {
 
 // nullptr where there is no such device.
 Device* find_device(CUdevice ordinal);
+Device* find_physical_device(int physical);
 
 // The calling thread's current context; the result says why there is none that can be used.
 CUresult current_context(Context*& context);

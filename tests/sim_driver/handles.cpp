@@ -1,5 +1,7 @@
 #include "tests/sim_driver/handles.h"
 
+#include "tests/sim_driver/capture.h"
+
 namespace vgsim {
 namespace {
 
@@ -20,6 +22,7 @@ void end_handles_of(Context& context) {
   all.modules.remove_if(of_context);
   all.events.remove_if(of_context);
   all.streams.remove_if(of_context);
+  leave_captures_in(context);
 }
 
 CUresult stream_context(CUstream stream, Context*& context) {

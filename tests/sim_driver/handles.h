@@ -10,11 +10,14 @@
 
 namespace vgsim {
 
+inline constexpr unsigned int kStreamNonBlocking = 1;  // CU_STREAM_NON_BLOCKING
+
 struct Stream {
   Context* context;
   unsigned int flags;
   int priority;
   std::uint64_t id;
+  std::shared_ptr<struct CaptureSeat> seat;  // made when it is first captured
 };
 
 struct Event {
@@ -22,6 +25,7 @@ struct Event {
   unsigned int flags;
   bool recorded = false;
   std::int64_t recorded_ns = 0;
+  std::shared_ptr<struct CapturedEvent> captured;  // where the last record was in a capture
 };
 
 struct Module {

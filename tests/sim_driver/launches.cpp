@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "tests/sim_driver/call.h"
+#include "tests/sim_driver/capture.h"
 #include "tests/sim_driver/handles.h"
 
 namespace vgsim {
@@ -22,13 +23,14 @@ CUresult launch(CUfunction function, Shape grid, Shape block, unsigned int share
   if (!handles().kernels.find(function)) return CUDA_ERROR_INVALID_HANDLE;
   if (grid.empty() || block.empty() || block.size() > kMaxThreads || shared_bytes > kMaxSharedBytes)
     return CUDA_ERROR_INVALID_VALUE;
-  return CUDA_SUCCESS;
+  return capture_work(stream, CU_GRAPH_NODE_TYPE_KERNEL, nullptr).value_or(CUDA_SUCCESS);
 }
 
-CUresult launch_config(const CUlaunchConfig* config, CUfunction function) {
+CUresult launch_config(const CUlaunchConfig* config, CUfunction function, bool per_thread_kind = false) {
   if (!config) return CUDA_ERROR_INVALID_VALUE;
   return launch(function, {config->gridDimX, config->gridDimY, config->gridDimZ},
-                {config->blockDimX, config->blockDimY, config->blockDimZ}, config->sharedMemBytes, config->hStream);
+                {config->blockDimX, config->blockDimY, config->blockDimZ}, config->sharedMemBytes,
+                per_thread_kind ? per_thread(config->hStream) : config->hStream);
 }
 
 CUresult get_attribute(int* out, CUfunction_attribute attribute, const void* function) {
@@ -103,7 +105,7 @@ VGSIM_API(cuLaunchKernel,
 VGSIM_API(cuLaunchKernel_ptsz,
           (CUfunction function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
            unsigned int bz, unsigned int shared_bytes, CUstream stream, void**, void**),
-          launch(function, {gx, gy, gz}, {bx, by, bz}, shared_bytes, stream))
+          launch(function, {gx, gy, gz}, {bx, by, bz}, shared_bytes, per_thread(stream)))
 VGSIM_API(cuLaunchCooperativeKernel,
           (CUfunction function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
            unsigned int bz, unsigned int shared_bytes, CUstream stream, void**),
@@ -111,11 +113,11 @@ VGSIM_API(cuLaunchCooperativeKernel,
 VGSIM_API(cuLaunchCooperativeKernel_ptsz,
           (CUfunction function, unsigned int gx, unsigned int gy, unsigned int gz, unsigned int bx, unsigned int by,
            unsigned int bz, unsigned int shared_bytes, CUstream stream, void**),
-          launch(function, {gx, gy, gz}, {bx, by, bz}, shared_bytes, stream))
+          launch(function, {gx, gy, gz}, {bx, by, bz}, shared_bytes, per_thread(stream)))
 VGSIM_API(cuLaunchKernelEx, (const CUlaunchConfig* config, CUfunction function, void**, void**),
           launch_config(config, function))
 VGSIM_API(cuLaunchKernelEx_ptsz, (const CUlaunchConfig* config, CUfunction function, void**, void**),
-          launch_config(config, function))
+          launch_config(config, function, true))
 
 VGSIM_API(cuFuncGetAttribute, (int* out, CUfunction_attribute attribute, CUfunction function),
           get_attribute(out, attribute, function))

@@ -39,7 +39,7 @@ std::optional<std::uint64_t> LinearHeap::allocate_small(std::uint64_t bytes,
 
 std::optional<std::uint64_t> LinearHeap::allocate_large(std::uint64_t bytes,
                                                         const std::function<bool(std::uint64_t)>& admit) {
-  const std::uint64_t pages = bytes / kPageBytes + (bytes % kPageBytes != 0 ? 1 : 0);
+  const std::uint64_t pages = pages_of(bytes);
   const auto first = space_->take(pages);
   if (!first) return std::nullopt;
   if (!admit(pages * kPageBytes)) {

@@ -3,6 +3,7 @@
 #include <sys/mman.h>
 
 #include "tests/sim_driver/call.h"
+#include "tests/sim_driver/capture.h"
 #include "tests/sim_driver/handles.h"
 
 namespace vgsim {
@@ -57,6 +58,7 @@ CUdevice device_of(const CUmemLocation& location) {
 CUresult prefetch(std::uint64_t address, std::size_t bytes, CUdevice to, CUstream stream) {
   Context* context = nullptr;
   if (const CUresult result = stream_context(stream, context); result != CUDA_SUCCESS) return result;
+  if (const auto refused = refuse_capture(stream)) return *refused;
   Allocation* allocation = managed_range(address, bytes);
   if (!allocation) return CUDA_ERROR_INVALID_VALUE;
   if (to == kHost) {
@@ -124,13 +126,13 @@ VGSIM_API(cuMemAllocManaged, (CUdeviceptr * out, std::size_t bytes, unsigned int
 VGSIM_API(cuMemPrefetchAsync, (CUdeviceptr address, std::size_t bytes, CUdevice to, CUstream stream),
           prefetch(address, bytes, to, stream))
 VGSIM_API(cuMemPrefetchAsync_ptsz, (CUdeviceptr address, std::size_t bytes, CUdevice to, CUstream stream),
-          prefetch(address, bytes, to, stream))
+          prefetch(address, bytes, to, per_thread(stream)))
 VGSIM_API(cuMemPrefetchAsync_v2,
           (CUdeviceptr address, std::size_t bytes, CUmemLocation to, unsigned int, CUstream stream),
           prefetch(address, bytes, device_of(to), stream))
 VGSIM_API(cuMemPrefetchAsync_v2_ptsz,
           (CUdeviceptr address, std::size_t bytes, CUmemLocation to, unsigned int, CUstream stream),
-          prefetch(address, bytes, device_of(to), stream))
+          prefetch(address, bytes, device_of(to), per_thread(stream)))
 VGSIM_API(cuMemAdvise, (CUdeviceptr address, std::size_t bytes, CUmem_advise advice, CUdevice device),
           advise(address, bytes, advice, device))
 VGSIM_API(cuMemAdvise_v2, (CUdeviceptr address, std::size_t bytes, CUmem_advise advice, CUmemLocation location),

@@ -4,6 +4,7 @@
 
 #include "tests/sim_driver/driver.h"
 #include "tests/sim_driver/managed.h"
+#include "tests/sim_driver/mappings.h"
 
 namespace vgsim {
 namespace {
@@ -23,11 +24,16 @@ std::byte* linear_data(Allocation& allocation, Access access) {
 CUresult device_range(std::uint64_t address, std::uint64_t bytes, Access access, DataRange& range) {
   Allocation* allocation = find_allocation(address);
   if (!allocation) return CUDA_ERROR_INVALID_VALUE;
+  if (allocation->kind == MemoryKind::Mapped) return mapped_range(address, bytes, access, range);
   const std::uint64_t offset = address - allocation->address;
   if (bytes > allocation->bytes - offset) return CUDA_ERROR_INVALID_VALUE;
   switch (allocation->kind) {
     case MemoryKind::Linear:
     case MemoryKind::Pool: {
+      if (!allocation->device) {  // of a pool on the host
+        range.data = reinterpret_cast<std::byte*>(address);
+        return CUDA_SUCCESS;
+      }
       std::byte* data = linear_data(*allocation, access);
       range.data = data ? data + offset : nullptr;
       return CUDA_SUCCESS;
@@ -39,6 +45,12 @@ CUresult device_range(std::uint64_t address, std::uint64_t bytes, Access access,
     case MemoryKind::RegisteredHost:
       range.data = reinterpret_cast<std::byte*>(address);
       return CUDA_SUCCESS;
+    case MemoryKind::IpcOpened:  // what is in another process's memory is not seen here
+    case MemoryKind::External:
+      range.data = nullptr;
+      return CUDA_SUCCESS;
+    case MemoryKind::Mapped:
+      break;
   }
   return CUDA_ERROR_INVALID_VALUE;
 }

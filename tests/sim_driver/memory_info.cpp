@@ -2,9 +2,13 @@
 #include <limits>
 
 #include "tests/sim_driver/call.h"
+#include "tests/sim_driver/mappings.h"
+#include "tests/sim_driver/memory_owner.h"
 
 namespace vgsim {
 namespace {
+
+constexpr int kHostOrdinal = -1;  // CU_DEVICE_CPU
 
 template <class Size>
 Size clamped(std::uint64_t value) {
@@ -33,7 +37,12 @@ CUresult address_range(Address* base, Size* size, std::uint64_t address) {
 }
 
 bool on_host(const Allocation& allocation) {
-  return allocation.kind == MemoryKind::Host || allocation.kind == MemoryKind::RegisteredHost;
+  return allocation.kind == MemoryKind::Host || allocation.kind == MemoryKind::RegisteredHost || !allocation.device;
+}
+
+unsigned long long allowed_handle_types(const Allocation& allocation) {
+  if (!allocation.mapping) return 0;
+  return static_cast<unsigned long long>(allocation.mapping->handle->memory->properties().requestedHandleTypes);
 }
 
 template <class Value>
@@ -54,6 +63,7 @@ CUresult pointer_attribute(void* data, CUpointer_attribute attribute, std::uint6
     case CU_POINTER_ATTRIBUTE_DEVICE_POINTER:
       return put<CUdeviceptr>(data, address);
     case CU_POINTER_ATTRIBUTE_HOST_POINTER:
+      if (allocation->kind == MemoryKind::Mapped) return CUDA_ERROR_INVALID_VALUE;
       if (!on_host(*allocation) && allocation->kind != MemoryKind::Managed) return CUDA_ERROR_INVALID_VALUE;
       return put(data, reinterpret_cast<void*>(address));
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
@@ -63,15 +73,19 @@ CUresult pointer_attribute(void* data, CUpointer_attribute attribute, std::uint6
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
       return put<int>(data, allocation->kind == MemoryKind::Managed);
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
-      return put<int>(data, allocation->device->ordinal);
+      return put<int>(data, allocation->device ? allocation->device->ordinal : kHostOrdinal);
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
+      return put<int>(data, allocation->kind == MemoryKind::Linear);
     case CU_POINTER_ATTRIBUTE_RANGE_START_ADDR:
       return put<CUdeviceptr>(data, allocation->address);
     case CU_POINTER_ATTRIBUTE_RANGE_SIZE:
       return put<std::size_t>(data, allocation->bytes);
     case CU_POINTER_ATTRIBUTE_MAPPED:
       return put<unsigned char>(data, 1);
+    case CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES:
+      return put<unsigned long long>(data, allowed_handle_types(*allocation));
     case CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE:
-      return put<CUmemoryPool>(data, nullptr);
+      return put<CUmemoryPool>(data, allocation->owner ? allocation->owner->pool_handle() : nullptr);
   }
   return CUDA_ERROR_INVALID_VALUE;
 }
@@ -82,6 +96,7 @@ std::size_t attribute_bytes(CUpointer_attribute attribute) {
     case CU_POINTER_ATTRIBUTE_SYNC_MEMOPS:
     case CU_POINTER_ATTRIBUTE_IS_MANAGED:
     case CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL:
+    case CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE:
       return 4;
     case CU_POINTER_ATTRIBUTE_MAPPED:
       return 1;

@@ -1,6 +1,9 @@
+#include "tests/sim_driver/memory_linear.h"
+
 #include <limits>
 
 #include "tests/sim_driver/call.h"
+#include "tests/sim_driver/synchronisation.h"
 
 namespace vgsim {
 namespace {
@@ -54,19 +57,39 @@ CUresult alloc_pitch(Address* out, Size* pitch, Size width, Size height, unsigne
   return result;
 }
 
+}  // namespace
+
 // Needs no current context.
 CUresult free_memory(std::uint64_t address) {
   if (address == 0) return CUDA_SUCCESS;
   auto& allocations = driver().allocations;
   const auto found = allocations.find(address);
   if (found == allocations.end()) return CUDA_ERROR_INVALID_VALUE;
-  if (found->second.kind == MemoryKind::Host || found->second.kind == MemoryKind::RegisteredHost)
-    return CUDA_ERROR_INVALID_VALUE;
+  switch (found->second.kind) {
+    case MemoryKind::Host:
+    case MemoryKind::RegisteredHost:
+    case MemoryKind::Mapped:
+    case MemoryKind::IpcOpened:
+      return CUDA_ERROR_INVALID_VALUE;
+    case MemoryKind::Linear:
+    case MemoryKind::Managed:
+    case MemoryKind::Pool:
+    case MemoryKind::External:
+      break;
+  }
   end_allocation(found);
   return CUDA_SUCCESS;
 }
 
-}  // namespace
+// Of stream-ordered memory it waits for the work: seen on H200, where a trim after it gives the memory back.
+CUresult free_and_wait(std::uint64_t address) {
+  const auto found = driver().allocations.find(address);
+  const bool waits = found != driver().allocations.end() && found->second.kind == MemoryKind::Pool;
+  const CUresult result = free_memory(address);
+  if (waits && result == CUDA_SUCCESS) synchronise();
+  return result;
+}
+
 }  // namespace vgsim
 
 using namespace vgsim;
@@ -79,5 +102,5 @@ VGSIM_API(cuMemAllocPitch,
 VGSIM_API(cuMemAllocPitch_v2,
           (CUdeviceptr * out, std::size_t* pitch, std::size_t width, std::size_t height, unsigned int element),
           alloc_pitch(out, pitch, width, height, element))
-VGSIM_API(cuMemFree, (CUdeviceptr_v1 address), free_memory(address))
-VGSIM_API(cuMemFree_v2, (CUdeviceptr address), free_memory(address))
+VGSIM_API(cuMemFree, (CUdeviceptr_v1 address), free_and_wait(address))
+VGSIM_API(cuMemFree_v2, (CUdeviceptr address), free_and_wait(address))

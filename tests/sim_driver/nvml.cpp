@@ -5,12 +5,9 @@
 #include <cstring>
 #include <string>
 
-#include "tests/sim_driver/faults.h"
-#include "tests/sim_driver/function_id.h"
 #include "tests/sim_driver/identity.h"
-#include "tests/sim_driver/nvml_abi.h"
+#include "tests/sim_driver/nvml_call.h"
 #include "tests/sim_driver/shared_state.h"
-#include "tests/sim_driver/trace.h"
 
 // Every device of the machine in physical order: CUDA_VISIBLE_DEVICES does not count here.
 namespace vgsim {
@@ -18,19 +15,6 @@ namespace {
 
 constexpr unsigned int kNoInstance = 0xffffffff;
 std::atomic<int> init_count{0};
-
-enum class Needs { Nothing, Init };
-
-template <class Body>
-nvmlReturn_t run(Function function, Needs needs, Body&& body) {
-  nvmlReturn_t result = NVML_ERROR_UNINITIALIZED;
-  if (const int code = count_and_find_fault(function); code != 0)
-    result = static_cast<nvmlReturn_t>(code);
-  else if (needs == Needs::Nothing || init_count.load() > 0)
-    result = body();
-  trace_call(function, result);
-  return result;
-}
 
 nvmlReturn_t init() {
   SharedState* state = shared_state();
@@ -43,21 +27,6 @@ nvmlReturn_t init() {
 nvmlReturn_t shutdown() {
   --init_count;
   return NVML_SUCCESS;
-}
-
-nvmlReturn_t put_text(const std::string& text, char* out, unsigned int length) {
-  if (!out) return NVML_ERROR_INVALID_ARGUMENT;
-  if (length <= text.size()) return NVML_ERROR_INSUFFICIENT_SIZE;
-  std::memcpy(out, text.c_str(), text.size() + 1);
-  return NVML_SUCCESS;
-}
-
-// A handle is the physical index plus one.
-int index_of(nvmlDevice_t device) {
-  const auto number = reinterpret_cast<std::uintptr_t>(device);
-  return number >= 1 && number <= static_cast<std::uintptr_t>(shared_state()->device_count())
-             ? static_cast<int>(number) - 1
-             : -1;
 }
 
 nvmlReturn_t put_handle(int index, nvmlDevice_t* out) {
@@ -192,14 +161,26 @@ const char* text_of(nvmlReturn_t result) {
 }
 
 }  // namespace
+
+bool is_nvml_initialised() { return init_count.load() > 0; }
+
+int index_of(nvmlDevice_t device) {
+  const auto number = reinterpret_cast<std::uintptr_t>(device);
+  return number >= 1 && number <= static_cast<std::uintptr_t>(shared_state()->device_count())
+             ? static_cast<int>(number) - 1
+             : -1;
+}
+
+nvmlReturn_t put_text(const std::string& text, char* out, unsigned int length) {
+  if (!out) return NVML_ERROR_INVALID_ARGUMENT;
+  if (length <= text.size()) return NVML_ERROR_INSUFFICIENT_SIZE;
+  std::memcpy(out, text.c_str(), text.size() + 1);
+  return NVML_SUCCESS;
+}
+
 }  // namespace vgsim
 
 using namespace vgsim;
-
-#define VGSIM_NVML(symbol, needs, parameters, result)                                     \
-  extern "C" __attribute__((visibility("default"))) nvmlReturn_t symbol parameters {      \
-    return run(Function::symbol, Needs::needs, [&]() -> nvmlReturn_t { return result; }); \
-  }
 
 VGSIM_NVML(nvmlInit, Nothing, (), init())
 VGSIM_NVML(nvmlInit_v2, Nothing, (), init())

@@ -28,6 +28,21 @@ struct nvmlMemory_v2_t {
 
 inline constexpr unsigned int nvmlMemory_v2 = static_cast<unsigned int>(sizeof(nvmlMemory_v2_t) | (2U << 24));
 
+struct nvmlPciInfo_t {
+  char busIdLegacy[16];
+  unsigned int domain, bus, device;
+  unsigned int pciDeviceId, pciSubSystemId;
+  char busId[32];
+};
+
+struct nvmlUtilization_t {
+  unsigned int gpu, memory;
+};
+
+struct nvmlBAR1Memory_t {
+  unsigned long long bar1Total, bar1Free, bar1Used;
+};
+
 struct nvmlProcessInfo_v1_t {
   unsigned int pid;
   unsigned long long usedGpuMemory;

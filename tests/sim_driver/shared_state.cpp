@@ -1,73 +1,19 @@
 #include "tests/sim_driver/shared_state.h"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <atomic>
 #include <cerrno>
 #include <cstring>
 
-#include "tests/sim_driver/function_id.h"
 #include "tests/sim_driver/process_life.h"
+#include "tests/sim_driver/shared_state_layout.h"
 
 namespace vgsim {
-namespace {
-
-constexpr int kMaxProcesses = 512;
-
-struct ProcessSlot {
-  std::int32_t pid;  // 0: free
-  std::uint64_t start_time;
-  std::uint64_t used[kMaxDevices];
-};
-
-struct SharedDevice {
-  std::uint64_t total;
-  std::uint64_t neighbour;
-};
-
-struct FunctionRecord {
-  std::atomic<std::uint64_t> calls;
-  std::atomic<std::int32_t> fail_in;  // 0: no fault; 1: the next call fails
-  std::atomic<std::int32_t> fail_code;
-  std::atomic<std::int32_t> delay_ms;
-};
-
-}  // namespace
-
-struct SharedState::Layout {
-  std::uint64_t magic;
-  pthread_mutex_t mutex;
-  std::int32_t device_count;
-  std::int32_t slots_in_use;  // no slot at or above is taken
-  SharedDevice devices[kMaxDevices];
-  ProcessSlot processes[kMaxProcesses];
-  FunctionRecord functions[kFunctionCount];
-
-  // Another layout has another number, so a file left by an older build is not misread.
-  static constexpr std::uint64_t kMagic =
-      0x7667'7369'6d00'0001ULL ^ (std::uint64_t{sizeof(ProcessSlot)} << 40) ^ kFunctionCount;
-};
-
-class SharedState::Lock {
- public:
-  explicit Lock(Layout* layout) : mutex_(&layout->mutex) {
-    // Every number is a single word, so what a killed owner left is consistent as it is.
-    if (pthread_mutex_lock(mutex_) == EOWNERDEAD) pthread_mutex_consistent(mutex_);
-  }
-  ~Lock() { pthread_mutex_unlock(mutex_); }
-  Lock(const Lock&) = delete;
-  Lock& operator=(const Lock&) = delete;
-
- private:
-  pthread_mutex_t* mutex_;
-};
-
 namespace {
 
 // A file that is locked while it is looked at and set up.
@@ -173,6 +119,7 @@ bool SharedState::join() {
   int slot = slot_of(pid);
   if (slot == layout_->slots_in_use) slot = slot_of(0);
   if (slot == kMaxProcesses) return false;
+  forget_shared_memory_of(slot);
   layout_->processes[slot] = ProcessSlot{pid, process_start_time(pid), {}};
   layout_->slots_in_use = std::max(layout_->slots_in_use, slot + 1);
   slot_ = slot;
@@ -184,7 +131,9 @@ void SharedState::drop_dead() {
   for (int i = 0; i < layout_->slots_in_use; ++i) {
     ProcessSlot& process = layout_->processes[i];
     if (process.pid == 0 || process.pid == self) continue;
-    if (!process_is_alive(process.pid, process.start_time)) process = ProcessSlot{};
+    if (process_is_alive(process.pid, process.start_time)) continue;
+    process = ProcessSlot{};
+    forget_shared_memory_of(i);
   }
   while (layout_->slots_in_use > 0 && layout_->processes[layout_->slots_in_use - 1].pid == 0) --layout_->slots_in_use;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,13 @@ struct ProcessUse {
   int pid;
   std::uint64_t bytes;
 };
+
+// Names memory that a process shares, for as long as anybody holds it; 0 names none. Never used again.
+struct SharedMemoryKey {
+  std::uint64_t id = 0;
+};
+
+struct SharedMemory;
 
 // A mapped file. Thread-safe and process-safe: one robust mutex inside the file guards all numbers, so a process that
 // is killed in the middle leaves them usable. The use of dead processes is dropped by whoever looks next.
@@ -41,6 +49,14 @@ class SharedState {
   bool take(int device, std::uint64_t bytes);
   void give(int device, std::uint64_t bytes);
 
+  // Lets others hold `bytes` that this process took on a device; empty when the table is full.
+  std::optional<SharedMemoryKey> share(int device, std::uint64_t bytes);
+  // Keeps another process's memory on its device even when that process gives it up; false when it is gone already.
+  bool hold(SharedMemoryKey key);
+  void stop_holding(SharedMemoryKey key);
+  // Instead of give() for shared memory: its bytes stay in this process's use until nobody holds them.
+  void disown(SharedMemoryKey key);
+
   // Sets the neighbour's use to `bytes` or to what is free, whichever is less, and returns it.
   std::uint64_t set_neighbour(int device, std::uint64_t bytes);
 
@@ -61,6 +77,10 @@ class SharedState {
   class Lock;
   explicit SharedState(Layout* layout) : layout_(layout) {}
   void drop_dead();
+  // Gives the bytes back if nobody has the memory any more.
+  void settle(SharedMemory& memory);
+  // What a process owned is gone with it, and what it held may go.
+  void forget_shared_memory_of(int slot);
   std::uint64_t used_locked(int device) const;
 
   Layout* layout_;

@@ -124,6 +124,25 @@ TEST_CASE("a stack of 8 KiB takes 1,848 MiB with no allocation call, until its c
   CHECK(here.taken() == 1848 * kMiB);
 }
 
+TEST_CASE("limits of the device's heap and of its printf are kept for the context and take nothing") {
+  const InContext here;
+  struct Limit {
+    CUlimit name;
+    std::size_t at_first, later;
+  };
+  for (const Limit& limit :
+       {Limit{CU_LIMIT_MALLOC_HEAP_SIZE, 8 * kMiB, 512 * kMiB}, Limit{CU_LIMIT_PRINTF_FIFO_SIZE, kMiB, 64 * kMiB}}) {
+    std::size_t bytes = 0;
+    CHECK(cuCtxGetLimit(&bytes, limit.name) == CUDA_SUCCESS);
+    CHECK(bytes == limit.at_first);
+    CHECK(cuCtxSetLimit(limit.name, limit.later) == CUDA_SUCCESS);
+    CHECK(cuCtxGetLimit(&bytes, limit.name) == CUDA_SUCCESS);
+    CHECK(bytes == limit.later);
+  }
+  CHECK(here.taken() == 0);
+  CHECK(cuCtxSetLimit(static_cast<CUlimit>(99), 1) == CUDA_ERROR_UNSUPPORTED_LIMIT);
+}
+
 TEST_CASE("peer access costs no memory and is granted once") {
   const InContext first(0);
   const InContext second(1);

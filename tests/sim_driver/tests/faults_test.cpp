@@ -71,7 +71,7 @@ TEST_CASE("the trace has a line for each call, and says what is not simulated") 
   text << stream.rdbuf();
   CHECK(text.str().find("cuInit 0 ") == 0);
   CHECK(text.str().find("\ncuCtxCreate_v2 0 ") != std::string::npos);
-  const std::size_t line = text.str().find("\ncuGraphCreate 801 ");
+  const std::size_t line = text.str().find("\ncuProfilerStart 801 ");
   REQUIRE(line != std::string::npos);
   CHECK(text.str().find(" not-simulated\n", line) != std::string::npos);
 }

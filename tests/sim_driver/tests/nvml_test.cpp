@@ -2,6 +2,7 @@
 #include <unistd.h>
 #include <catch2/catch.hpp>
 
+#include <chrono>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,83 @@ TEST_CASE("a process that uses nothing is not listed") {
   CHECK(nvml<nvmlReturn_t(nvmlDevice_t, unsigned int*, nvmlProcessInfo_v1_t*)>("nvmlDeviceGetComputeRunningProcesses")(
             handle(1), &count, infos) == NVML_SUCCESS);
   CHECK(count == 0);
+}
+
+TEST_CASE("NVML tells where a device is plugged in") {
+  const nvmlDevice_t device = handle(1);
+  nvmlPciInfo_t pci{};
+  using GetPci = nvmlReturn_t(nvmlDevice_t, nvmlPciInfo_t*);
+  CHECK(nvml<GetPci>("nvmlDeviceGetPciInfo_v3")(device, &pci) == NVML_SUCCESS);
+  CHECK(pci.bus == static_cast<unsigned int>(vgsim::device_identity(1).pci_bus));
+  CHECK(std::string(pci.busId) == "00000000:47:00.0");
+  CHECK(std::string(pci.busIdLegacy) == "0000:47:00.0");
+  CHECK(pci.pciDeviceId == 0x233510de);
+  CHECK(nvml<GetPci>("nvmlDeviceGetPciInfo_v3")(handle(0), &pci) == NVML_SUCCESS);
+  CHECK(std::string(pci.busId) == "00000000:3B:00.0");
+  CHECK(nvml<GetPci>("nvmlDeviceGetPciInfo_v3")(device, &pci) == NVML_SUCCESS);
+  nvmlDevice_t same = nullptr;
+  CHECK(nvml<nvmlReturn_t(const char*, nvmlDevice_t*)>("nvmlDeviceGetHandleByPciBusId_v2")(pci.busId, &same) ==
+        NVML_SUCCESS);
+  CHECK(same == device);
+  // Older programs have room for less, and get less.
+  pci.pciSubSystemId = 5;
+  pci.busId[0] = 'x';
+  CHECK(nvml<GetPci>("nvmlDeviceGetPciInfo")(device, &pci) == NVML_SUCCESS);
+  CHECK(pci.pciSubSystemId == 5);
+  CHECK(nvml<GetPci>("nvmlDeviceGetPciInfo_v2")(device, &pci) == NVML_SUCCESS);
+  CHECK(pci.pciSubSystemId != 5);
+  CHECK(pci.busId[0] == 'x');
+  CHECK(nvml<GetPci>("nvmlDeviceGetPciInfo_v3")(nullptr, &pci) == NVML_ERROR_INVALID_ARGUMENT);
+  unsigned int minor = 9;
+  CHECK(nvml<nvmlReturn_t(nvmlDevice_t, unsigned int*)>("nvmlDeviceGetMinorNumber")(device, &minor) == NVML_SUCCESS);
+  CHECK(minor == 1);
+}
+
+TEST_CASE("NVML shows a device at rest, without graphics and MPS") {
+  const InContext here(1);
+  const nvmlDevice_t device = handle(1);
+  nvmlUtilization_t use{7, 7};
+  CHECK(nvml<nvmlReturn_t(nvmlDevice_t, nvmlUtilization_t*)>("nvmlDeviceGetUtilizationRates")(device, &use) ==
+        NVML_SUCCESS);
+  CHECK(use.gpu + use.memory == 0);
+  nvmlBAR1Memory_t bar1{};
+  CHECK(nvml<nvmlReturn_t(nvmlDevice_t, nvmlBAR1Memory_t*)>("nvmlDeviceGetBAR1MemoryInfo")(device, &bar1) ==
+        NVML_SUCCESS);
+  CHECK(bar1.bar1Total == 8192 * kMiB);
+  CHECK(bar1.bar1Free == bar1.bar1Total);
+  for (const char* name :
+       {"nvmlDeviceGetGraphicsRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses_v2",
+        "nvmlDeviceGetGraphicsRunningProcesses_v3", "nvmlDeviceGetMPSComputeRunningProcesses",
+        "nvmlDeviceGetMPSComputeRunningProcesses_v2", "nvmlDeviceGetMPSComputeRunningProcesses_v3"}) {
+    unsigned int count = 3;
+    CHECK(nvml<nvmlReturn_t(nvmlDevice_t, unsigned int*, void*)>(name)(device, &count, nullptr) == NVML_SUCCESS);
+    CHECK(count == 0);
+  }
+  char version[80];
+  CHECK(nvml<nvmlReturn_t(char*, unsigned int)>("nvmlSystemGetNVMLVersion")(version, sizeof version) == NVML_SUCCESS);
+  CHECK(std::string(version).rfind("13.", 0) == 0);
+}
+
+TEST_CASE("functions of NVML are slow and fail on demand as those of the driver") {
+  const std::string own = scratch_file("nvml-faults");
+  const auto seconds = [&](const Environment& extra) {
+    Environment all = extra;
+    all["VGSIM_STATE"] = own;
+    const auto start = std::chrono::steady_clock::now();
+    CHECK(output_of({"nvml", SIM_NVML}, all) == "1 545259520");
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  };
+  CHECK(seconds({{"VGSIM_DELAY", "nvmlDeviceGetComputeRunningProcesses_v3=500"}}) >= 0.5);
+  Child failing(role({"nvml", SIM_NVML}),
+                {{"VGSIM_STATE", own}, {"VGSIM_FAIL", "nvmlDeviceGetComputeRunningProcesses_v3=999"}});
+  CHECK(failing.wait() == 1);
+  const nvmlDevice_t device = handle(0);
+  simctl({"delay", "nvmlDeviceGetMinorNumber", "300"});
+  const auto start = std::chrono::steady_clock::now();
+  unsigned int minor = 0;
+  CHECK(nvml<nvmlReturn_t(nvmlDevice_t, unsigned int*)>("nvmlDeviceGetMinorNumber")(device, &minor) == NVML_SUCCESS);
+  CHECK(std::chrono::steady_clock::now() - start >= std::chrono::milliseconds(300));
+  simctl({"delay", "nvmlDeviceGetMinorNumber", "0"});
 }
 
 TEST_CASE("NVML can be as blind as it is in containers") {

@@ -1,28 +1,14 @@
 #include <catch2/catch.hpp>
 
-#include <fstream>
 #include <functional>
 #include <map>
 #include <set>
-#include <sstream>
 #include <string>
 
-#include "tests/sim_driver/tests/context_fixture.h"
+#include "tests/sim_driver/tests/recording.h"
+#include "tests/sim_driver/tests/vmm_fixture.h"
 
 namespace {
-
-std::vector<std::vector<std::string>> rows_of(const std::string& file) {
-  std::ifstream stream(std::string(VRAMGUARD_TEST_DATA) + "/" + file);
-  std::vector<std::vector<std::string>> rows;
-  for (std::string line; std::getline(stream, line);) {
-    if (line.empty() || line[0] == '#') continue;
-    std::vector<std::string> row;
-    std::istringstream fields(line);
-    for (std::string field; std::getline(fields, field, '\t');) row.push_back(field);
-    rows.push_back(row);
-  }
-  return rows;
-}
 
 // Runs `call` as a thread does that has no context.
 CUresult without_context(const std::function<CUresult()>& call) {
@@ -33,10 +19,24 @@ CUresult without_context(const std::function<CUresult()>& call) {
   return result;
 }
 
-std::map<std::string, std::function<CUresult()>> simulated_calls(CUdeviceptr live, CUdeviceptr second) {
+CUresult create_result(CUmemGenericAllocationHandle* out, std::size_t bytes) {
+  const CUmemAllocationProp prop = device_memory();
+  return cuMemCreate(out, bytes, &prop, 0);
+}
+
+std::map<std::string, std::function<CUresult()>> simulated_calls(const InContext& here, CUstream stream) {
   static CUdeviceptr p;
+  static CUdeviceptr pooled;
+  const CUdeviceptr live = here.alloc(1 << 20), second = here.alloc(1 << 20), third = here.alloc(1 << 20);
+  CUdeviceptr fourth = 0;
+  REQUIRE(cuMemAllocAsync(&fourth, 100, stream) == CUDA_SUCCESS);
   static std::size_t total, pitch;
   static CUdevice device;
+  static CUmemGenericAllocationHandle h;
+  static CUdeviceptr range;
+  const auto handle = create(kPage);
+  h = create(kPage);
+  range = reserve(2 * kPage);
   return {
       {"cuMemAlloc(&p,0)", [] { return cuMemAlloc_v2(&p, 0); }},
       {"cuMemAlloc(NULL,1)", [] { return cuMemAlloc_v2(nullptr, 1); }},
@@ -51,38 +51,59 @@ std::map<std::string, std::function<CUresult()>> simulated_calls(CUdeviceptr liv
       {"cuMemAllocManaged(0 bytes)", [] { return cuMemAllocManaged(&p, 0, CU_MEM_ATTACH_GLOBAL); }},
       {"cuMemAllocPitch(element 3)", [] { return cuMemAllocPitch_v2(&p, &pitch, 64, 64, 3); }},
       {"cuMemAllocPitch(0 wide)", [] { return cuMemAllocPitch_v2(&p, &pitch, 0, 64, 4); }},
+      {"cuMemAllocAsync(&p,0)", [] { return cuMemAllocAsync(&p, 0, nullptr); }},
+      {"cuMemAllocAsync(NULL)", [] { return cuMemAllocAsync(nullptr, 1, nullptr); }},
+      {"cuMemAllocAsync(1<<50)", [] { return cuMemAllocAsync(&p, 1ULL << 50, nullptr); }},
+      {"cuMemFreeAsync(0)", [] { return cuMemFreeAsync(0, nullptr); }},
+      {"cuMemFreeAsync(bad)", [] { return cuMemFreeAsync(0xdeadbeef000, nullptr); }},
+      {"cuMemFreeAsync(of cuMemAlloc)", [=] { return cuMemFreeAsync(third, nullptr); }},
+      {"cuMemFree(of cuMemAllocAsync)", [=] { return cuMemFree_v2(fourth); }},
       {"cuMemGetInfo(NULL,&t)", [] { return cuMemGetInfo_v2(nullptr, &total); }},
       {"cuMemGetInfo(NULL,NULL)", [] { return cuMemGetInfo_v2(nullptr, nullptr); }},
       {"cuDeviceTotalMem(bad device)", [] { return cuDeviceTotalMem_v2(&total, 99); }},
       {"no context: cuMemAlloc", [] { return without_context([] { return cuMemAlloc_v2(&p, 1); }); }},
       {"no context: cuMemGetInfo", [] { return without_context([] { return cuMemGetInfo_v2(&total, &total); }); }},
+      {"no context: cuMemAllocAsync(stream 0)",
+       [] { return without_context([] { return cuMemAllocAsync(&p, 1, nullptr); }); }},
+      {"no context: cuMemAllocAsync(own stream)",
+       [=] { return without_context([=] { return cuMemAllocAsync(&pooled, 1, stream); }); }},
+      {"no context: cuMemFreeAsync(own stream)",
+       [=] { return without_context([=] { return cuMemFreeAsync(pooled, stream); }); }},
       {"no context: cuCtxGetDevice", [] { return without_context([] { return cuCtxGetDevice(&device); }); }},
       {"no context: cuMemFree of a live pointer",
        [=] { return without_context([=] { return cuMemFree_v2(second); }); }},
+      {"cuMemCreate(1 byte)", [] { return create_result(&h, 1); }},
+      {"cuMemCreate(0)", [] { return create_result(&h, 0); }},
+      {"cuMemCreate(1<<50)", [] { return create_result(&h, 1ULL << 50); }},
+      {"cuMemCreate(NULL)", [] { return create_result(nullptr, kPage); }},
+      {"cuMemRelease(h)", [=] { return cuMemRelease(handle); }},
+      {"cuMemRelease(h) again", [=] { return cuMemRelease(handle); }},
+      {"cuMemUnmap(not mapped)", [] { return cuMemUnmap(range, kPage); }},
+      {"cuMemMap twice: first", [] { return cuMemMap(range, kPage, 0, h, 0); }},
+      {"cuMemMap twice: second, same place", [] { return cuMemMap(range, kPage, 0, h, 0); }},
+      {"cuMemMap same handle, other place", [] { return cuMemMap(range + kPage, kPage, 0, h, 0); }},
+      {"cuMemAddressFree(mapped)", [] { return cuMemAddressFree(range, 2 * kPage); }},
+      {"no context: cuMemCreate", [] { return without_context([] { return create_result(&h, kPage); }); }},
+      {"no context: cuMemRelease", [] { return without_context([] { return cuMemRelease(h); }); }},
   };
 }
 
-// Families that this driver does not have yet, and calls that crash the real one.
-bool is_not_simulated(const std::string& call, const std::string& result) {
-  if (result.rfind("SIGSEGV", 0) == 0) return true;
-  for (const char* name : {"cuMemAllocAsync", "cuMemFreeAsync", "cuMemCreate", "cuMemRelease", "cuMemMap", "cuMemUnmap",
-                           "cuMemAddressFree"}) {
-    if (call.find(name) != std::string::npos) return true;
-  }
-  return false;
-}
+// The call crashes the real driver.
+bool is_crash(const std::string& result) { return result.rfind("SIGSEGV", 0) == 0; }
 
 }  // namespace
 
 TEST_CASE("every recorded result code of a simulated call is the simulator's too") {
   const InContext here;
-  const auto calls = simulated_calls(here.alloc(1 << 20), here.alloc(1 << 20));
+  CUstream stream = nullptr;
+  REQUIRE(cuStreamCreate(&stream, 0) == CUDA_SUCCESS);
+  const auto calls = simulated_calls(here, stream);
   std::size_t compared = 0;
   for (const auto& row : rows_of("errors.tsv")) {
     const auto call = calls.find(row[0]);
     INFO(row[0]);
     if (call == calls.end()) {
-      CHECK(is_not_simulated(row[0], row[1]));
+      CHECK(is_crash(row[1]));
       continue;
     }
     CHECK(std::to_string(call->second()) == row[1]);
