@@ -14,6 +14,7 @@ AllocationTable::Insertion AllocationTable::insert(std::uint64_t address, const 
       place.value() = record;
     }
     home.bytes += record.bytes;
+    home.count.store(home.records.size(), std::memory_order_relaxed);
   } catch (...) {
     insertion.stored = false;
   }
@@ -22,12 +23,14 @@ AllocationTable::Insertion AllocationTable::insert(std::uint64_t address, const 
 
 std::optional<AllocationRecord> AllocationTable::take(std::uint64_t address) noexcept {
   Shard& home = shard(address);
+  if (home.count.load(std::memory_order_relaxed) == 0) return std::nullopt;
   const std::lock_guard lock(home.mutex);
   const auto place = home.records.find(address);
   if (place == home.records.end()) return std::nullopt;
   const AllocationRecord record = place->second;
   home.bytes -= record.bytes;
   home.records.erase(place);
+  home.count.store(home.records.size(), std::memory_order_relaxed);
   return record;
 }
 
@@ -57,6 +60,7 @@ AllocationTable::Taken AllocationTable::take_all_of_context(std::uint32_t contex
       home.bytes -= place->second.bytes;
       place = home.records.erase(place);
     }
+    home.count.store(home.records.size(), std::memory_order_relaxed);
   }
   return taken;
 }

@@ -1,7 +1,9 @@
-// Which live allocation an address belongs to: what a free needs to know and the driver does not tell.
+// Which live allocation an address, or the handle of an array, belongs to: what a free needs to know and the driver
+// does not tell.
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <mutex>
@@ -16,7 +18,8 @@
 
 namespace vramguard {
 
-enum class AllocationKind : std::uint8_t { Linear, Managed };
+// Uncharged: managed memory that takes none of the budget, because it is kept on the host or is not to be counted.
+enum class AllocationKind : std::uint8_t { Linear, Managed, Uncharged, Array };
 
 struct AllocationRecord {
   Bytes bytes;
@@ -53,6 +56,8 @@ class AllocationTable {
  private:
   struct alignas(64) Shard {
     mutable std::mutex mutex;
+    // As of records, for who needs no lock to see that there are none: frees of stream-ordered memory look here, too.
+    std::atomic<std::size_t> count{0};
     tsl::robin_map<std::uint64_t, AllocationRecord, AddressHash> records;
     Bytes bytes = 0;
   };

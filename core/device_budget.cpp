@@ -11,7 +11,8 @@ namespace {
 
 constexpr Bytes kNoBudget = std::numeric_limits<Bytes>::max();
 
-// The bytes that `size` means on a device of `total` bytes; a share is cut to whole bytes.
+}  // namespace
+
 Bytes bytes_of(const Size& size, Bytes total) noexcept {
   if (const auto* bytes = std::get_if<Bytes>(&size)) return *bytes;
   if (const auto* percent = std::get_if<Percent>(&size)) {
@@ -20,8 +21,6 @@ Bytes bytes_of(const Size& size, Bytes total) noexcept {
   }
   return kNoBudget;
 }
-
-}  // namespace
 
 Bytes resolve_budget(const GuardConfig& config, std::string_view uuid, std::string_view pci_bus_id, int ordinal,
                      Bytes total) noexcept {

@@ -17,6 +17,9 @@ struct DeviceIdentity {
   int ordinal = 0;              // the program's own, with CUDA_VISIBLE_DEVICES applied
 };
 
+// The bytes that `size` means where there are `total`; a share is cut to whole bytes. kUnlimitedBytes without a limit.
+Bytes bytes_of(const Size& size, Bytes total) noexcept;
+
 // The budget of a device of `total` bytes: the stronger source first, then the most precise name, then the general
 // budget; shares are of the device; never above the device or the administrator's cap. UINT64_MAX (kUnlimitedBytes)
 // without one.

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/bytes.h"
+#include "core/pool_table.h"
 
 namespace vramguard {
 
@@ -16,13 +17,21 @@ struct DeviceInfo {
 };
 
 // Thread-safe. What somebody else than our books says of a device; nullopt where nobody can tell (no NVML, a container
-// that hides processes).
+// that hides processes, a driver that is going away). No call disturbs a capture, of whatever thread.
 class DeviceReader {
  public:
   // Called on a thread of the program before the first look: the place to load a library.
   virtual void prepare() noexcept = 0;
   virtual std::optional<Bytes> bytes_of_this_process(int ordinal) noexcept = 0;
   virtual std::optional<Bytes> free_bytes(int ordinal) noexcept = 0;
+
+  // What a pool holds, used or not. The caller keeps the pool from being destroyed.
+  virtual std::optional<Bytes> pool_bytes(PoolHandle pool) noexcept = 0;
+  // What graph memory holds on the device, used or not.
+  virtual std::optional<Bytes> graph_bytes(int ordinal) noexcept = 0;
+  // Gives back to the card what nobody uses. False if the driver would not.
+  virtual bool trim_pool(PoolHandle pool) noexcept = 0;
+  virtual bool trim_graphs(int ordinal) noexcept = 0;
 
  protected:
   ~DeviceReader() = default;

@@ -1,20 +1,27 @@
 // The guard of this process: its devices, the table of what is allocated, the log and the thread that writes it.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <deque>
 #include <string_view>
 #include <vector>
 
 #include "core/allocation_table.h"
+#include "core/background_thread.h"
 #include "core/clock.h"
 #include "core/context_table.h"
 #include "core/device_info.h"
+#include "core/graph_table.h"
 #include "core/guard_config.h"
-#include "core/hook_thread.h"
+#include "core/host_ranges.h"
 #include "core/memory_guard.h"
 #include "core/patient_lock.h"
+#include "core/physical_table.h"
+#include "core/pinned_memory.h"
+#include "core/pool_table.h"
 #include "core/pressure_log.h"
+#include "core/watchdog.h"
 
 namespace vramguard {
 
@@ -27,8 +34,12 @@ struct GuardedDevice {
 
   const DeviceInfo info;
   MemoryGuard memory;
-  std::atomic<std::uint64_t> managed_live{0};  // allocations of managed memory: nobody tells how much of it is resident
-  std::atomic<bool> measure_again{false};      // the last look at what no call shows told nothing
+  std::atomic<Bytes> managed_bytes{0};            // in the books: nobody tells how much of it is resident
+  std::atomic<std::uint64_t> uncharged_live{0};   // managed allocations that are not in the books
+  std::atomic<bool> measure_again{false};         // the last look at what no call shows told nothing, or is out of date
+  std::atomic<Bytes> card_free{kUnlimitedBytes};  // as the watchdog saw it last; kUnlimitedBytes: nobody tells
+  std::atomic<bool> pools_used{false};            // from the first time on: there is something to read
+  std::atomic<bool> graphs_used{false};
 };
 
 // Why and where a request was turned down, for the records.
@@ -45,7 +56,7 @@ struct Refusal {
 
 // Thread-safe. Lives until the process ends and is never destroyed: programs free memory after our destructors would
 // run.
-class Guard final : private HookThread::Work {
+class Guard final : private BackgroundThread::Work {
  public:
   // `budgets` has the bytes for each of `devices` (kUnlimitedBytes: none). `devices` are in the order of their
   // ordinals.
@@ -56,6 +67,7 @@ class Guard final : private HookThread::Work {
   void start(std::string_view driver_version) noexcept;
 
   GuardedDevice* device(int ordinal) noexcept;
+  int device_count() const noexcept { return static_cast<int>(by_ordinal_.size()); }
   const GuardConfig& config() const noexcept { return config_; }
 
   // --- allocations
@@ -69,12 +81,51 @@ class Guard final : private HookThread::Work {
   // The youngest allocation's number: what a context that dies now can have owned.
   std::uint64_t sequence() const noexcept { return sequence_.load(std::memory_order_relaxed); }
 
+  // Managed memory that did not fit and has the host as its preferred place. From now on nothing may move it.
+  void kept_on_host(GuardedDevice& device, ContextId context, AddressRange range, const char* api) noexcept;
+  const HostRanges& host_ranges() const noexcept { return host_ranges_; }
+  // Arrays by their handle, as their addresses are nobody's business. One of 0 bytes shares pages with others and is
+  // measured with what no call shows.
+  void remember_array(GuardedDevice& device, ContextId context, std::uint64_t array, Bytes bytes) noexcept;
+  std::optional<AllocationRecord> take_array(std::uint64_t array) noexcept { return arrays_.take(array); }
+  // A small array was made, or destroyed: a page more or less of what no call shows, or none. Measured; where nobody
+  // tells, `card_says` whether the card has a page less or more.
+  void shared_page_taken(GuardedDevice& device, Reservation& reservation, std::optional<bool> card_says) noexcept;
+  void shared_page_left(GuardedDevice& device, std::optional<bool> card_says) noexcept;
+  PinnedMemory& pinned() noexcept { return pinned_; }
+  void pinned_refused(const char* api, Bytes bytes) noexcept;
+  // What physical allocations take, handle by handle.
+  PhysicalTable& physical() noexcept { return physical_; }
+  void physical_gone(const PhysicalBlock& block) noexcept;
+
+  // --- what only the driver knows
+  // Asks the driver what pools and graph memory hold. True if less is charged than before.
+  bool read_bounded(GuardedDevice& device) noexcept;
+  void read_graphs(GuardedDevice& device) noexcept;
+  // Gives back to the card what pools and graph memory keep and nobody uses. True if less is charged than before.
+  bool trim(GuardedDevice& device) noexcept;
+  // How often graph memory was trimmed, by whomever.
+  std::uint64_t graph_trims() const noexcept { return graph_trims_.load(); }
+  void graphs_trimmed(GuardedDevice& device) noexcept;
+  PoolTable& pools() noexcept { return pools_; }
+  // After PoolTable::close() and the driver's call. `left` is what its live allocations hold.
+  void pool_destroyed(GuardedDevice& device, PoolHandle pool, Bytes left) noexcept;
+  Bytes pool_bytes(PoolHandle pool) noexcept { return reader_.pool_bytes(pool).value_or(0); }
+  GraphTable& graphs() noexcept { return graphs_; }
+  // Whether the program has ever captured a stream, or added an allocation to a graph: only then is it worth looking.
+  bool captures_seen() const noexcept { return captures_seen_.load(std::memory_order_relaxed); }
+  void capture_begins() noexcept { captures_seen_.store(true, std::memory_order_relaxed); }
+  bool memory_nodes_seen() const noexcept { return memory_nodes_seen_.load(std::memory_order_relaxed); }
+  void memory_node_added() noexcept { memory_nodes_seen_.store(true, std::memory_order_relaxed); }
+
   // --- contexts: their bytes are measured; the allocations of one that died leave the books
   // The context that is current where a request is made; one that nobody announced is taken in.
   ContextId context_in_use(GuardedDevice& device, ContextHandle handle) noexcept;
   void context_created(GuardedDevice& device, ContextHandle handle, bool primary) noexcept;
   void context_destroyed(ContextHandle handle, std::uint64_t up_to_sequence) noexcept;
   void primary_context_gone(GuardedDevice& device, std::uint64_t up_to_sequence) noexcept;
+  // A call was made that changes what no call shows (a stack limit): measured now, or as soon as it can be.
+  void unseen_changed(GuardedDevice& device) noexcept;
   // Measures what could not be measured when it came, because calls were under way: before somebody is told how much is
   // free, or refused. True if the books have changed.
   bool measure_missed(GuardedDevice& device) noexcept;
@@ -94,15 +145,33 @@ class Guard final : private HookThread::Work {
 
  private:
   MonotonicTime run(MonotonicTime now) noexcept override;
+  void leave(MonotonicTime now) noexcept override { run(now); }
+  void remember(AllocationTable& table, std::uint64_t key, const AllocationRecord& record) noexcept;
+  AllocationTable& table_of(AllocationKind kind) noexcept {
+    return kind == AllocationKind::Array ? arrays_ : allocations_;
+  }
+  void read_pools(GuardedDevice& device) noexcept;
+  std::optional<Bytes> sum_of_pools(GuardedDevice& device) noexcept;
   MonotonicTime work(MonotonicTime now) noexcept;
-  enum class AskCard { Yes, No };
-  MonotonicTime publish_pressure(MonotonicTime now, AskCard ask) noexcept;
+  enum class AskDriver { Yes, No };
+  MonotonicTime publish_pressure(MonotonicTime now, AskDriver ask) noexcept;
   MonotonicTime publish_reports(MonotonicTime now) noexcept;
-  MonotonicTime measure_all_missed(MonotonicTime now) noexcept;
+  void look_at_devices() noexcept;
   void bury(const Context& context, std::uint64_t up_to_sequence) noexcept;
-  // Unknown: nobody tells; Disturbed: calls were under way each time, so look again later.
+  void bury_in(AllocationTable& table, ContextId context, std::uint64_t up_to_sequence) noexcept;
+  // Unknown: nobody tells; Disturbed: calls came or went each time, so look again later. Sets measure_again by that.
   enum class Measured { Yes, Unknown, Disturbed };
-  Measured measure_contexts(GuardedDevice& device) noexcept;
+  // What NVML tells beyond the books, with `own_calls` of the caller under way; charged is that, but at most `raise`
+  // more than before: memory that the driver is late to give back looks as if it were unseen.
+  struct Look {
+    Measured measured;
+    Bytes before = 0, unseen = 0;
+    Bytes raised_by_at_most(Bytes raise) const noexcept {
+      return unseen > before ? before + std::min(raise, unseen - before) : unseen;
+    }
+  };
+  Look look_for_unseen(GuardedDevice& device, unsigned own_calls) noexcept;
+  Measured measure_unseen(GuardedDevice& device, Bytes raise, unsigned own_calls = 0) noexcept;
   void contexts_changed(GuardedDevice& device, int by, bool write_record) noexcept;
   void say_first_oom() noexcept;
   void write_now_if_alone() noexcept;
@@ -111,11 +180,24 @@ class Guard final : private HookThread::Work {
   DeviceReader& reader_;
   const Clock& clock_;
   std::deque<GuardedDevice> devices_;  // never resized after construction; a deque because its elements cannot move
+  std::vector<GuardedDevice*> by_ordinal_;
   AllocationTable allocations_;
+  AllocationTable arrays_;
+  HostRanges host_ranges_;
+  PinnedMemory pinned_;
+  PhysicalTable physical_;
+  PoolTable pools_;
+  GraphTable graphs_;
+  std::atomic<std::uint64_t> graph_trims_{0};
+  std::atomic<bool> captures_seen_{false};
+  std::atomic<bool> memory_nodes_seen_{false};
   std::atomic<std::uint64_t> sequence_{0};
   ContextTable contexts_;
   PressureLog log_;
-  HookThread thread_;
+  std::atomic<unsigned> own_threads_{0};
+  BackgroundThread thread_{"vramguard", own_threads_};
+  Watchdog watchdog_{own_threads_, [](void* self) noexcept { static_cast<Guard*>(self)->look_at_devices(); }, this};
+  std::atomic<bool> ending_{false};
   PatientLock working_;  // whoever does the thread's work
   std::atomic<bool> has_thread_{false};
   MonotonicTime next_report_ = MonotonicTime::max();

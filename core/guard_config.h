@@ -11,6 +11,7 @@
 namespace vramguard {
 
 enum class Virtualize { All, Cuda, None };
+enum class Managed { Host, Count, Ignore };  // what becomes of managed memory that does not fit
 enum class LogTarget { File, Stderr, None };
 enum class LogFormat { Logfmt, Json };
 enum class LogLevel { Error, Warn, Info, Debug };
@@ -50,7 +51,9 @@ struct GuardConfig {
   std::vector<DeviceBudget> device_budgets;  // the stronger source, then the more precise name wins
   std::optional<Size> max_budget;            // the administrator's cap on any budget
   Virtualize virtualize = Virtualize::All;
-  bool quiet = false;  // no line on the terminal at the first OOM
+  Managed managed = Managed::Host;
+  Size host_pinned = Unlimited{};  // for pinned host memory; a percentage is one of the host's memory
+  bool quiet = false;              // no line on the terminal at the first OOM
   PressureConfig pressure;
   LogConfig log;
   std::string source;  // the last file that was read, for the `start` record; "" if none

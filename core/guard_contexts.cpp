@@ -1,5 +1,6 @@
 // What contexts take, which no allocation call shows, and what leaves the books with them.
 #include <algorithm>
+#include <thread>
 
 #include "core/guard.h"
 
@@ -8,6 +9,8 @@ namespace vramguard {
 namespace {
 
 constexpr auto kMeasureAgainAfter = std::chrono::milliseconds(100);
+constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
+constexpr Bytes kAnything = UINT64_MAX;
 
 }  // namespace
 
@@ -37,24 +40,33 @@ void Guard::primary_context_gone(GuardedDevice& device, std::uint64_t up_to_sequ
 }
 
 void Guard::bury(const Context& context, std::uint64_t up_to_sequence) noexcept {
-  for (bool complete = false; !complete;) {
-    const AllocationTable::Taken dead = allocations_.take_all_of_context(context.id, up_to_sequence);
-    for (const auto& [address, record] : dead.allocations) forget(address, record);
-    complete = dead.complete || dead.allocations.empty();
-  }
+  bury_in(allocations_, context.id, up_to_sequence);
+  bury_in(arrays_, context.id, up_to_sequence);
   GuardedDevice* where = device(context.device);
   if (where) contexts_changed(*where, -1, false);
 }
 
-void Guard::contexts_changed(GuardedDevice& device, int by, bool write_record) noexcept {
-  const Measured measured = measure_contexts(device);
-  device.measure_again.store(measured != Measured::Yes, std::memory_order_relaxed);
-  if (measured != Measured::Yes) {
-    const Bytes before = device.memory.unseen();
-    const Bytes charged = by > 0 ? before + kContextEstimate : before - std::min(before, kContextEstimate);
-    device.memory.set_unseen(contexts_.count(device.info.ordinal) == 0 ? 0 : charged);
-    if (has_thread_) thread_.wake();
+void Guard::bury_in(AllocationTable& table, ContextId context, std::uint64_t up_to_sequence) noexcept {
+  for (bool complete = false; !complete;) {
+    const AllocationTable::Taken dead = table.take_all_of_context(context, up_to_sequence);
+    for (const auto& [address, record] : dead.allocations) forget(address, record);
+    complete = dead.complete || dead.allocations.empty();
   }
+}
+
+void Guard::contexts_changed(GuardedDevice& device, int by, bool write_record) noexcept {
+  const Measured measured = measure_unseen(device, by > 0 ? kAnything : 0);
+  if (measured != Measured::Yes) {
+    device.measure_again.store(true);
+    if (contexts_.count(device.info.ordinal) == 0) {
+      device.memory.set_unseen(0);
+    } else if (by > 0) {
+      device.memory.add_unseen(kContextEstimate);
+    } else {
+      device.memory.lower_unseen(kContextEstimate);
+    }
+  }
+  watchdog_.expect(measured == Measured::Yes ? Watchdog::kPeriod : kMeasureAgainAfter);
   if (!write_record) return;
   const Bytes bytes = device.memory.unseen();
   const bool over = bytes > device.memory.budget();
@@ -66,35 +78,82 @@ void Guard::contexts_changed(GuardedDevice& device, int by, bool write_record) n
   post(record);
 }
 
-// Nothing may be under way while we look: what is in the driver but not in the books yet would be counted twice.
-Guard::Measured Guard::measure_contexts(GuardedDevice& device) noexcept {
-  if (device.managed_live.load(std::memory_order_relaxed) > 0) return Measured::Unknown;
+// Nothing may be under way while we look: what is in the driver but not in the books yet would be counted twice. While
+// managed memory is live, nobody tells how much of it is on the device: then what is unseen is only ever lowered.
+Guard::Look Guard::look_for_unseen(GuardedDevice& device, unsigned own_calls) noexcept {
+  MemoryGuard& memory = device.memory;
+  device.measure_again.exchange(false);  // before we look: what changes from now on sets it again
   for (int attempt = 0; attempt < 3; ++attempt) {
-    const Bytes before = device.memory.linear();
-    if (!device.memory.quiet()) continue;
-    const std::optional<Bytes> seen = reader_.bytes_of_this_process(device.info.ordinal);
-    if (!seen) return Measured::Unknown;
-    if (!device.memory.quiet() || device.memory.linear() != before) continue;
-    device.memory.set_unseen(*seen > before ? *seen - before : 0);
+    const std::uint32_t calls = memory.calls_ended();
+    const std::optional<std::uint64_t> pools = pools_.changes();
+    const Bytes unseen_before = memory.unseen();
+    read_bounded(device);
+    const Bytes seen = memory.seen();
+    const Bytes managed = device.managed_bytes.load();
+    const bool resident_unknown = managed > 0 || device.uncharged_live.load() > 0;
+    if (!memory.quiet(own_calls) || !pools) continue;
+    const std::optional<Bytes> all = reader_.bytes_of_this_process(device.info.ordinal);
+    if (!all) return {Measured::Unknown};
+    read_bounded(device);
+    if (!memory.quiet(own_calls) || memory.calls_ended() != calls) continue;
+    if (memory.seen() != seen || pools_.changes() != pools) continue;
+    const Bytes certain = seen - std::min(seen, managed);
+    const Bytes unseen = *all - std::min(*all, certain);
+    if (resident_unknown && unseen > unseen_before) return {Measured::Unknown};
+    return {Measured::Yes, unseen_before, unseen};
+  }
+  device.measure_again.store(true);
+  return {Measured::Disturbed};
+}
+
+Guard::Measured Guard::measure_unseen(GuardedDevice& device, Bytes raise, unsigned own_calls) noexcept {
+  const bool wished = device.measure_again.load();
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const Look look = look_for_unseen(device, own_calls);
+    if (look.measured != Measured::Yes) return look.measured;
+    const Bytes unseen = look.raised_by_at_most(raise);
+    if (!device.memory.replace_unseen(look.before, unseen)) continue;
+    if (wished && unseen < look.unseen) device.measure_again.store(true);
     return Measured::Yes;
   }
+  device.measure_again.store(true);
   return Measured::Disturbed;
 }
 
-bool Guard::measure_missed(GuardedDevice& device) noexcept {
-  if (!device.measure_again.load(std::memory_order_relaxed)) return false;
-  const Measured measured = measure_contexts(device);
-  device.measure_again.store(measured == Measured::Disturbed, std::memory_order_relaxed);
-  return measured == Measured::Yes;
+void Guard::shared_page_taken(GuardedDevice& device, Reservation& reservation, std::optional<bool> card_says) noexcept {
+  const Measured measured = measure_unseen(device, kPageBytes, 1);
+  // The card tells only while nobody else is at it.
+  const bool page = measured == Measured::Disturbed || (measured == Measured::Unknown && card_says.value_or(true));
+  device.memory.settle_unseen(reservation, page ? kPageBytes : 0);
 }
 
-MonotonicTime Guard::measure_all_missed(MonotonicTime now) noexcept {
-  MonotonicTime next = MonotonicTime::max();
+void Guard::shared_page_left(GuardedDevice& device, std::optional<bool> card_says) noexcept {
+  const Measured measured = measure_unseen(device, 0);
+  if (measured == Measured::Unknown && card_says.value_or(false)) device.memory.lower_unseen(kPageBytes);
+}
+
+void Guard::unseen_changed(GuardedDevice& device) noexcept { measure_unseen(device, kAnything); }
+
+bool Guard::measure_missed(GuardedDevice& device) noexcept {
+  return device.measure_again.load() && measure_unseen(device, kAnything) == Measured::Yes;
+}
+
+// Streams, modules and whatever else no call shows; and what neighbours do. More is believed when it is found twice.
+void Guard::look_at_devices() noexcept {
   for (GuardedDevice& device : devices_) {
-    measure_missed(device);
-    if (device.measure_again.load(std::memory_order_relaxed)) next = now + kMeasureAgainAfter;
+    if (ending_.load()) return;
+    if (contexts_.count(device.info.ordinal) == 0) continue;
+    const std::optional<Bytes> card = reader_.free_bytes(device.info.ordinal);
+    device.card_free.store(card.value_or(kUnlimitedBytes), std::memory_order_relaxed);
+    const Look look = look_for_unseen(device, 0);
+    Measured measured = look.measured;
+    if (look.measured == Measured::Yes) {
+      const Bytes more = look.unseen - std::min(look.before, look.unseen);
+      if (more > 0) std::this_thread::sleep_for(kBetweenLooks);
+      measured = measure_unseen(device, more);
+    }
+    if (measured == Measured::Disturbed) watchdog_.expect(kMeasureAgainAfter);
   }
-  return next;
 }
 
 }  // namespace vramguard

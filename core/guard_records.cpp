@@ -15,6 +15,14 @@ namespace {
 // How long a call, or the end of the process, waits for the guard's own thread.
 constexpr auto kPatience = std::chrono::milliseconds(100);
 
+// How often pools and graph memory are read although nobody allocates.
+constexpr auto kBetweenReadings = std::chrono::seconds(1);
+
+void add_card_free(LogRecord& record, const GuardedDevice& device) {
+  const Bytes card = device.card_free.load(std::memory_order_relaxed);
+  if (card != kUnlimitedBytes) record.add("device_free_bytes", card);
+}
+
 // Bytes that would have to be free for the request and are not.
 Bytes shortfall(const MemoryGuard& memory, const Refusal& refusal) {
   const Bytes needed = round_up(refusal.requested, kPageBytes);
@@ -60,6 +68,10 @@ void Guard::refused(GuardedDevice& device, const Refusal& refusal) noexcept {
       .add("attempts", refusal.attempts)
       .add("wait_ms", refusal.waited.count())
       .add("linear_bytes", memory.linear())
+      .add("physical_bytes", memory.held(Holder::Physical))
+      .add("pool_bytes", memory.held(BoundedHolder::Pools))
+      .add("graph_bytes", memory.held(BoundedHolder::Graphs))
+      .add("array_bytes", memory.held(Holder::Array))
       .add("context_bytes", memory.unseen());
   post(returned);
   // Programs are killed for running out of memory: the last word must be on the disk by then.
@@ -77,6 +89,27 @@ void Guard::refused(GuardedDevice& device, const Refusal& refusal) noexcept {
     first_oom_.state.store(2);
   }
   if (has_thread_) thread_.wake();
+}
+
+void Guard::pinned_refused(const char* api, Bytes bytes) noexcept {
+  const Bytes used = pinned_.used(), limit = pinned_.limit();
+  const auto thread = static_cast<std::uint64_t>(syscall(SYS_gettid));
+  const Bytes missing = bytes - std::min(bytes, limit - std::min(limit, used));
+  post(LogRecord(Event::OomRefused)
+           .add("api", api)
+           .add("tid", thread)
+           .add("request_bytes", bytes)
+           .add("short_bytes", missing)
+           .add("scope", "host_pinned"));
+  post(LogRecord(Event::OomReturned)
+           .add("api", api)
+           .add("tid", thread)
+           .add("request_bytes", bytes)
+           .add("short_bytes", missing)
+           .add("used_bytes", used)
+           .add("budget_bytes", limit)
+           .add("scope", "host_pinned")
+           .add("policy", "fail"));
 }
 
 void Guard::guard_failed(std::string_view where, std::string_view what) noexcept {
@@ -103,10 +136,11 @@ void Guard::write_now_if_alone() noexcept {
   if (!has_thread_) log_.write_queued();
 }
 
-// Never unlocked again where it is taken: what follows the exit record would be lost.
+// Never unlocked again where it is taken: what follows the exit record would be lost. The driver and NVML are not asked
+// any more, as their own end may have begun.
 void Guard::write_exit_record() noexcept {
-  // Not NVML any more: its own end may have begun.
-  if (working_.lock_within(kPatience)) publish_pressure(clock_.now(), AskCard::No);
+  ending_.store(true);
+  if (working_.lock_within(kPatience)) publish_pressure(clock_.now(), AskDriver::No);
   Bytes peak = 0;
   std::uint64_t refusals = 0;
   for (const GuardedDevice& device : devices_) {
@@ -126,19 +160,25 @@ MonotonicTime Guard::run(MonotonicTime now) noexcept {
 }
 
 MonotonicTime Guard::work(MonotonicTime now) noexcept {
-  const MonotonicTime next =
-      std::min({publish_pressure(now, AskCard::Yes), publish_reports(now), measure_all_missed(now)});
+  const MonotonicTime next = std::min(publish_pressure(now, AskDriver::Yes), publish_reports(now));
   say_first_oom();
   log_.write_queued();
   return std::min(next, log_.next_write());
 }
 
-MonotonicTime Guard::publish_pressure(MonotonicTime now, AskCard ask) noexcept {
+MonotonicTime Guard::publish_pressure(MonotonicTime now, AskDriver ask) noexcept {
   MonotonicTime next = MonotonicTime::max();
   for (GuardedDevice& device : devices_) {
+    // What pools give back, no call shows.
+    if (ask == AskDriver::Yes && (device.pools_used || device.graphs_used)) {
+      read_bounded(device);
+      next = std::min(next, now + kBetweenReadings);
+    }
     const std::optional<PressureTransition> change = device.memory.evaluate_pressure(now);
     next = std::min(next, device.memory.next_evaluation());
     if (!change) continue;
+    // What no call shows matters more, the less is left.
+    if (change->to > change->from) watchdog_.expect(std::chrono::milliseconds(0));
     LogRecord record(Event::Pressure, change->to > change->from ? LogLevel::Warn : LogLevel::Info);
     record.device(device.info.ordinal)
         .add("from", to_string(change->from))
@@ -149,7 +189,7 @@ MonotonicTime Guard::publish_pressure(MonotonicTime now, AskCard ask) noexcept {
              100.0 * static_cast<double>(change->free) / static_cast<double>(std::max<Bytes>(change->budget, 1)))
         .add("used_bytes", change->used)
         .add("budget_bytes", change->budget);
-    const std::optional<Bytes> card = ask == AskCard::Yes ? reader_.free_bytes(device.info.ordinal) : std::nullopt;
+    const std::optional<Bytes> card = ask == AskDriver::Yes ? reader_.free_bytes(device.info.ordinal) : std::nullopt;
     if (card) record.add("device_free_bytes", *card);
     log_.post(record);
   }
@@ -169,8 +209,7 @@ MonotonicTime Guard::publish_reports(MonotonicTime now) noexcept {
     if (device.memory.budget() != kUnlimitedBytes) {
       record.add("budget_bytes", device.memory.budget()).add("free_bytes", device.memory.free());
     }
-    if (const std::optional<Bytes> card = reader_.free_bytes(device.info.ordinal))
-      record.add("device_free_bytes", *card);
+    add_card_free(record, device);
     log_.post(record.add("allocations", stats.allocations).add("refused", stats.refusals));
   }
   next_report_ = now + config_.log.report_every;

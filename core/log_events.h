@@ -18,6 +18,7 @@ enum class Event : std::uint8_t {
   Pressure,
   OomRefused,
   OomReturned,
+  KeptOnHost,
   ConfigError,
   Report,
   Exit,
@@ -54,7 +55,8 @@ inline constexpr EventInfo kEvents[] = {
     {"oom_refused", LogLevel::Warn, Rate::Limited, "api tid request_bytes short_bytes scope"},
     {"oom_returned", LogLevel::Error, Rate::Limited,
      "api tid request_bytes short_bytes used_bytes budget_bytes device_free_bytes scope policy attempts wait_ms "
-     "linear_bytes context_bytes"},
+     "linear_bytes physical_bytes pool_bytes graph_bytes array_bytes context_bytes"},
+    {"kept_on_host", LogLevel::Info, Rate::Limited, "api request_bytes free_bytes"},
     {"config_error", LogLevel::Error, Rate::Limited, "file line col key suggest message action"},
     {"report", LogLevel::Info, Rate::Limited,
      "level used_bytes peak_bytes budget_bytes free_bytes device_free_bytes allocations refused"},

@@ -6,6 +6,7 @@
 #include <cassert>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 namespace vramguard {
 namespace {
@@ -13,6 +14,9 @@ namespace {
 // The first or the last page may be shared. Seen on H200: 230 of 878 requests over 1 MiB took one page less than their
 // size rounded up, none took two less or any more.
 constexpr Bytes kSharedEdge = kPageBytes;
+// Pools are read at the latest when so much more may have been taken: keeps the peak honest, and costs one reading in
+// 32 small requests.
+constexpr Bytes kMostUnread = 1_GiB;
 // How often settle() looks again for a thread that is between two neighbouring steps of its own settle(). Only
 // preemption makes that take long: yields first, then sleeps, half a second in all.
 constexpr int kYieldRounds = 50;
@@ -47,10 +51,10 @@ std::optional<Reservation> MemoryGuard::reserve_linear(Bytes requested) noexcept
   if (requested == 0) return Reservation(*this, 0);  // the driver has its own words for that, whatever the budget
   const Bytes worst = round_up(requested, kPageBytes);
   if (auto reservation = reserve(worst)) return reservation;
-  return begin_trial(least_of(requested));
+  return reserve_trial(least_of(requested));
 }
 
-std::optional<Reservation> MemoryGuard::begin_trial(Bytes least) noexcept {
+std::optional<Reservation> MemoryGuard::reserve_trial(Bytes least) noexcept {
   if (!budget_.would_fit(least) || trial_under_way_.exchange(true)) return std::nullopt;
   if (!budget_.try_reserve(least)) {
     trial_under_way_.store(false);
@@ -64,15 +68,46 @@ std::optional<Reservation> MemoryGuard::begin_trial(Bytes least) noexcept {
 bool MemoryGuard::settle(Reservation& reservation, AddressRange range) noexcept {
   PageMap::Claim claim = pages_.add(range);
   if (!pay(claim, reservation)) {
-    leave_books(pages_.cancel(claim));
+    leave_linear(pages_.cancel(claim));
     return false;
   }
   const Bytes kept = claim.cost() - pages_.secure(claim);
   reservation.bytes_ -= kept;
-  enter_books(kept);
+  enter_linear(kept);
   statistics_.count_allocation();
   reservation.end();
   return true;
+}
+
+bool MemoryGuard::settle(Reservation& reservation, Holder holder, Bytes bytes) noexcept {
+  if (bytes > reservation.bytes_) {
+    if (!budget_.try_reserve(bytes - reservation.bytes_)) return false;
+    reservation.bytes_ = bytes;
+  }
+  reservation.bytes_ -= bytes;
+  held_[static_cast<std::size_t>(holder)].fetch_add(bytes);
+  compare_with_boundaries(statistics_.grow(bytes));
+  statistics_.count_allocation();
+  reservation.end();
+  return true;
+}
+
+bool MemoryGuard::settle_bound(Reservation& reservation, BoundedHolder holder) noexcept {
+  bounded(holder).add(std::exchange(reservation.bytes_, 0));
+  statistics_.count_allocation();
+  reservation.end();
+  const Bytes may_be_more = unread();
+  return may_be_more > kMostUnread || used() + may_be_more > quiet_to_.load(std::memory_order_relaxed);
+}
+
+BoundedCharge::Mark MemoryGuard::mark(BoundedHolder holder) const noexcept { return bounded(holder).mark(); }
+
+void MemoryGuard::read(BoundedHolder holder, BoundedCharge::Mark mark, Bytes bytes) noexcept {
+  const std::lock_guard lock(measured_mutex_);
+  const Bytes known = bounded(holder).known();
+  const Bytes bound = known + bounded(holder).unread();
+  const BoundedCharge::Change change = bounded(holder).read(mark, bytes);
+  remeasured({bound, bound + change.bound}, {known, bytes});
 }
 
 // Raises the reservation to the claim's cost.
@@ -100,23 +135,36 @@ void MemoryGuard::put_back(AddressRange range) noexcept {
   const PageMap::Claim claim = pages_.add(range);
   budget_.charge(claim.cost());
   const Bytes refund = pages_.secure(claim);
-  enter_books(claim.cost() - refund);
+  enter_linear(claim.cost() - refund);
   budget_.give_back(refund);
 }
 
+void MemoryGuard::put_back(Holder holder, Bytes bytes) noexcept {
+  budget_.charge(bytes);
+  held_[static_cast<std::size_t>(holder)].fetch_add(bytes);
+  compare_with_boundaries(statistics_.grow(bytes));
+}
+
+void MemoryGuard::release(Holder holder, Bytes bytes) noexcept {
+  held_[static_cast<std::size_t>(holder)].fetch_sub(bytes);
+  compare_with_boundaries(statistics_.shrink(bytes));
+  budget_.give_back(bytes);
+  statistics_.count_free();
+}
+
 void MemoryGuard::release(AddressRange range) noexcept {
-  leave_books(pages_.remove(range));
+  leave_linear(pages_.remove(range));
   statistics_.count_free();
 }
 
 // The budget is charged before and given back after this, so that `used` never exceeds what is admitted.
-void MemoryGuard::enter_books(Bytes bytes) noexcept {
+void MemoryGuard::enter_linear(Bytes bytes) noexcept {
   if (bytes == 0) return;
   linear_.fetch_add(bytes);
   compare_with_boundaries(statistics_.grow(bytes));
 }
 
-void MemoryGuard::leave_books(Bytes bytes) noexcept {
+void MemoryGuard::leave_linear(Bytes bytes) noexcept {
   if (bytes == 0) return;
   linear_.fetch_sub(bytes);
   compare_with_boundaries(statistics_.shrink(bytes));
@@ -125,31 +173,27 @@ void MemoryGuard::leave_books(Bytes bytes) noexcept {
 
 void MemoryGuard::free_begins() noexcept {
   frees_under_way_.fetch_add(1);
-  calls_under_way_.fetch_add(1);
+  calls_.fetch_add(kCallBegins);
 }
 
 void MemoryGuard::free_ends() noexcept {
   [[maybe_unused]] const std::uint32_t before = frees_under_way_.fetch_sub(1);
   assert(before > 0);
-  call_ends();
-}
-
-void MemoryGuard::call_ends() noexcept {
-  calls_ended_.fetch_add(1);
-  calls_under_way_.fetch_sub(1);
+  calls_.fetch_add(kCallEnds);
 }
 
 bool MemoryGuard::wait_for_calls(Bytes requested, int patience_ms) noexcept {
   using std::chrono::microseconds;
-  const std::uint32_t ended_before = calls_ended_.load();
-  const std::uint32_t under_way = calls_under_way_.load();
+  const std::uint64_t before = calls_.load();
+  const auto ended_in = [](std::uint64_t calls) { return static_cast<std::uint32_t>(calls >> 32); };
+  const auto under_way = static_cast<std::uint32_t>(before);
   if (under_way == 0) return false;
   // What is in use stays in use, unless a free is under way.
   if (frees_under_way_.load() == 0 && least_of(requested) > free()) return false;
 
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(std::max(patience_ms, 0));
   for (microseconds pause(20);; pause = std::min(pause * 2, microseconds(500))) {
-    const std::uint32_t ended = calls_ended_.load() - ended_before;
+    const std::uint32_t ended = ended_in(calls_.load()) - ended_in(before);
     if (ended >= under_way) return true;
     const auto left = std::chrono::duration_cast<microseconds>(deadline - std::chrono::steady_clock::now());
     if (left <= microseconds(0)) return ended > 0;
@@ -158,15 +202,50 @@ bool MemoryGuard::wait_for_calls(Bytes requested, int patience_ms) noexcept {
 }
 
 void MemoryGuard::set_unseen(Bytes bytes) noexcept {
-  const std::lock_guard lock(unseen_mutex_);
+  const std::lock_guard lock(measured_mutex_);
   const Bytes before = unseen_.exchange(bytes);
-  if (bytes > before) {
-    budget_.charge(bytes - before);
-    compare_with_boundaries(statistics_.grow(bytes - before));
-  } else if (bytes < before) {
-    compare_with_boundaries(statistics_.shrink(before - bytes));
-    budget_.give_back(before - bytes);
+  remeasured({before, bytes}, {before, bytes});
+}
+
+void MemoryGuard::add_unseen(Bytes bytes) noexcept {
+  const std::lock_guard lock(measured_mutex_);
+  const Bytes before = unseen_.fetch_add(bytes);
+  remeasured({before, before + bytes}, {before, before + bytes});
+}
+
+void MemoryGuard::lower_unseen(Bytes bytes) noexcept {
+  const std::lock_guard lock(measured_mutex_);
+  const Bytes before = unseen_.load(), after = before - std::min(before, bytes);
+  unseen_.store(after);
+  remeasured({before, after}, {before, after});
+}
+
+bool MemoryGuard::replace_unseen(Bytes before, Bytes after) noexcept {
+  const std::lock_guard lock(measured_mutex_);
+  if (unseen_.load() != before) return false;
+  unseen_.store(after);
+  remeasured({before, after}, {before, after});
+  return true;
+}
+
+void MemoryGuard::settle_unseen(Reservation& reservation, Bytes bytes) noexcept {
+  {
+    const std::lock_guard lock(measured_mutex_);
+    const Bytes paid = std::min(bytes, reservation.bytes_);
+    reservation.bytes_ -= paid;
+    const Bytes before = unseen_.fetch_add(bytes);
+    remeasured({before + paid, before + bytes}, {before, before + bytes});
   }
+  statistics_.count_allocation();
+  reservation.end();
+}
+
+// What was measured anew: the budget follows whether it fits or not, and `used` never exceeds what is admitted.
+void MemoryGuard::remeasured(Step charged, Step used) noexcept {
+  if (charged.after > charged.before) budget_.charge(charged.after - charged.before);
+  if (used.after > used.before) compare_with_boundaries(statistics_.grow(used.after - used.before));
+  if (used.after < used.before) compare_with_boundaries(statistics_.shrink(used.before - used.after));
+  if (charged.after < charged.before) budget_.give_back(charged.before - charged.after);
 }
 
 void MemoryGuard::set_budget(Bytes budget) noexcept {
@@ -177,7 +256,16 @@ void MemoryGuard::set_budget(Bytes budget) noexcept {
 Bytes MemoryGuard::budget() const noexcept { return budget_.limit(); }
 void MemoryGuard::count_refusal() noexcept { statistics_.count_refusal(); }
 Bytes MemoryGuard::linear() const noexcept { return linear_.load(); }
+Bytes MemoryGuard::held(Holder holder) const noexcept { return held_[static_cast<std::size_t>(holder)].load(); }
+Bytes MemoryGuard::held(BoundedHolder holder) const noexcept { return bounded(holder).known(); }
+Bytes MemoryGuard::unread() const noexcept {
+  return bounded(BoundedHolder::Pools).unread() + bounded(BoundedHolder::Graphs).unread();
+}
 Bytes MemoryGuard::unseen() const noexcept { return unseen_.load(); }
+Bytes MemoryGuard::seen() const noexcept {
+  return linear() + held(Holder::Physical) + held(Holder::Array) + held(BoundedHolder::Pools) +
+         held(BoundedHolder::Graphs);
+}
 Bytes MemoryGuard::used() const noexcept { return statistics_.used(); }
 Bytes MemoryGuard::free() const noexcept { return free_of(budget(), used()); }
 Bytes MemoryGuard::admitted() const noexcept { return budget_.admitted(); }

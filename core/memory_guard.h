@@ -1,15 +1,18 @@
 // The guard of one device: admits requests against the budget and keeps the books of what they really took.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <cstdint>
 #include <mutex>
 #include <optional>
 
+#include "core/bounded_charge.h"
 #include "core/budget.h"
 #include "core/bytes.h"
 #include "core/clock.h"
 #include "core/guard_config.h"
+#include "core/holder.h"
 #include "core/page_map.h"
 #include "core/pressure.h"
 #include "core/pressure_tracker.h"
@@ -60,13 +63,30 @@ class MemoryGuard {
   // at a time, or the device would for a moment be over its budget by one page for each; others can wait_for_calls().
   std::optional<Reservation> reserve_linear(Bytes requested) noexcept;
 
+  // The trial by itself: `least` is what the request takes in any case.
+  std::optional<Reservation> reserve_trial(Bytes least) noexcept;
+
   // Charges the pages that `range` really took and ends the reservation. False: they do not fit and nothing was
   // charged; the caller must undo the driver's call before it drops the reservation, and refuse.
   bool settle(Reservation& reservation, AddressRange range) noexcept;
+  // The same for a holder whose calls tell what they take.
+  bool settle(Reservation& reservation, Holder holder, Bytes bytes) noexcept;
+  // The same for what no call shows: charged whether it fits or not.
+  void settle_unseen(Reservation& reservation, Bytes bytes) noexcept;
+  // For a holder that only the driver knows: the reservation stays charged until the next read(). True if that is due,
+  // because the bound would cross a pressure boundary or has become loose.
+  bool settle_bound(Reservation& reservation, BoundedHolder holder) noexcept;
+  // Taken before the driver is asked what `holder` has.
+  BoundedCharge::Mark mark(BoundedHolder holder) const noexcept;
+  // What the driver said after `mark`. Charged whether it fits or not.
+  void read(BoundedHolder holder, BoundedCharge::Mark mark, Bytes bytes) noexcept;
+
   // Charges `range` whether it fits or not: for a record that is put back after a free that the driver refused.
   void put_back(AddressRange range) noexcept;
+  void put_back(Holder holder, Bytes bytes) noexcept;
   // Gives the pages of `range` back. Call after the driver has freed it.
   void release(AddressRange range) noexcept;
+  void release(Holder holder, Bytes bytes) noexcept;
 
   // A free is about to enter the driver / has come back and been released. Between the two, refused requests wait a
   // moment.
@@ -80,21 +100,34 @@ class MemoryGuard {
 
   // What no allocation call shows (contexts, modules, stacks), as last measured. Charged even beyond the budget.
   void set_unseen(Bytes bytes) noexcept;
+  void add_unseen(Bytes bytes) noexcept;
+  void lower_unseen(Bytes bytes) noexcept;  // to 0 at the lowest
+  // For a measurement that takes a while: false, and nothing is changed, if it is not `before` any more.
+  bool replace_unseen(Bytes before, Bytes after) noexcept;
 
   void set_budget(Bytes budget) noexcept;  // frees nothing; refuses until use is back under it
   Bytes budget() const noexcept;
   void count_refusal() noexcept;
 
-  // Bytes of linear pages, what is unseen, the two together, what is free of the budget (0 when over it;
-  // kUnlimitedBytes without a budget).
+  // Bytes of linear pages, of each other holder (of a bounded one as last read), what is unseen, all together, what is
+  // free of the budget (0 when over it; kUnlimitedBytes without a budget).
   Bytes linear() const noexcept;
+  Bytes held(Holder holder) const noexcept;
+  Bytes held(BoundedHolder holder) const noexcept;
   Bytes unseen() const noexcept;
+  Bytes seen() const noexcept;  // used() without it
   Bytes used() const noexcept;
   Bytes free() const noexcept;
-  // used(), and what calls that have not ended may still take.
+  // Bounded holders may have taken so much more since they were last read.
+  Bytes unread() const noexcept;
+  // used() and unread(), and what calls that have not ended may still take.
   Bytes admitted() const noexcept;
-  // No call that takes or gives memory is under way: the books and the device tell the same.
-  bool quiet() const noexcept { return calls_under_way_.load() == 0; }
+  // More is admitted than the budget allows: what no call shows has grown, or a trial did not fit.
+  bool over_budget() const noexcept { return budget_.admitted() > budget_.limit(); }
+  // No call that takes or gives memory is under way but the caller's own: the books and the device tell the same.
+  bool quiet(unsigned own_calls = 0) const noexcept { return static_cast<std::uint32_t>(calls_.load()) == own_calls; }
+  // The same at two quiet moments: no such call came and went in between.
+  std::uint32_t calls_ended() const noexcept { return static_cast<std::uint32_t>(calls_.load() >> 32); }
   Statistics::Snapshot stats() const noexcept;
   void reset_peak() noexcept;
   // Faults of the books that were survived: more given back than charged, or edges without memory to count them.
@@ -113,11 +146,17 @@ class MemoryGuard {
 
  private:
   friend class Reservation;
-  std::optional<Reservation> begin_trial(Bytes least) noexcept;
-  void call_ends() noexcept;
   bool pay(PageMap::Claim& claim, Reservation& reservation) noexcept;
-  void enter_books(Bytes bytes) noexcept;
-  void leave_books(Bytes bytes) noexcept;
+  void enter_linear(Bytes bytes) noexcept;
+  void leave_linear(Bytes bytes) noexcept;
+  struct Step {
+    Bytes before, after;
+  };
+  void remeasured(Step charged, Step used) noexcept;
+  BoundedCharge& bounded(BoundedHolder holder) noexcept { return bounded_[static_cast<std::size_t>(holder)]; }
+  const BoundedCharge& bounded(BoundedHolder holder) const noexcept {
+    return bounded_[static_cast<std::size_t>(holder)];
+  }
   void compare_with_boundaries(Bytes used) noexcept;
   void request_wake() noexcept;
 
@@ -126,11 +165,16 @@ class MemoryGuard {
   Statistics statistics_;
   std::atomic<Bytes> linear_{0};
 
-  std::mutex unseen_mutex_;  // keeps two measurements from charging their differences in the wrong order
+  std::array<std::atomic<Bytes>, kHolders> held_{};
+
+  std::mutex measured_mutex_;  // keeps two measurements from charging their differences in the wrong order
+  std::array<BoundedCharge, kBoundedHolders> bounded_;
   std::atomic<Bytes> unseen_{0};
 
-  std::atomic<std::uint32_t> calls_under_way_{0};  // also those whose reservation is empty
-  std::atomic<std::uint32_t> calls_ended_{0};
+  // Calls under way, also those whose reservation is empty (lower half), and calls ended: one step for both.
+  static constexpr std::uint64_t kCallBegins = 1;
+  static constexpr std::uint64_t kCallEnds = (std::uint64_t{1} << 32) - 1;
+  std::atomic<std::uint64_t> calls_{0};
   std::atomic<std::uint32_t> frees_under_way_{0};  // of the calls
   std::atomic<bool> trial_under_way_{false};
 
@@ -150,14 +194,14 @@ class MemoryGuard {
 };
 
 inline Reservation::Reservation(MemoryGuard& guard, Bytes bytes) noexcept : guard_(&guard), bytes_(bytes) {
-  guard.calls_under_way_.fetch_add(1);
+  guard.calls_.fetch_add(MemoryGuard::kCallBegins);
 }
 
 inline void Reservation::end() noexcept {
   if (guard_ == nullptr) return;
   if (bytes_ > 0) guard_->budget_.give_back(bytes_);
   if (trial_) guard_->trial_under_way_.store(false);
-  guard_->call_ends();
+  guard_->calls_.fetch_add(MemoryGuard::kCallEnds);
   guard_ = nullptr;
   bytes_ = 0;
 }

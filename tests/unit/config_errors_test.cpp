@@ -95,8 +95,8 @@ TEST_CASE("a key whose feature is not built yet says so, unless it has its defau
   ConfigFixture fixture;
   CHECK(
       fixture.messages_for(
-          "sentinel = \"512MiB\"\nsentinel_required = true\nmode = \"observe\"\ngroup = \"g\"\nmanaged = \"ignore\"\n"
-          "oom_policy = \"spill\"\nleave_free = \"1GiB\"\nhost_pinned = \"1GiB\"\n"
+          "sentinel = \"512MiB\"\nsentinel_required = true\nmode = \"observe\"\ngroup = \"g\"\n\n"
+          "oom_policy = \"spill\"\nleave_free = \"1GiB\"\n\n"
           "[pressure]\nscope = \"worst\"\nwatch_card = false\n[oom]\ndeadline = \"6s\"\n[hooks]\nenabled = false\n"
           "[gpu.\"cuda:0\"]\nsentinel = \"all\"\n") ==
       Lines{
@@ -106,13 +106,9 @@ TEST_CASE("a key whose feature is not built yet says so, unless it has its defau
           "config.toml:4:8: error: 'mode = \"observe\"' is not built yet in version 0.1.0; remove it or leave it at "
           "\"enforce\"",
           "config.toml:5:9: error: 'group' is not built yet in version 0.1.0; remove it or leave it at \"\"",
-          "config.toml:6:11: error: 'managed = \"ignore\"' is not built yet in version 0.1.0; remove it or leave it at "
-          "\"host\"",
           "config.toml:7:14: error: 'oom_policy = \"spill\"' is not built yet in version 0.1.0; remove it or leave it "
           "at \"fail\"",
           "config.toml:8:14: error: 'leave_free' is not built yet in version 0.1.0; remove it or leave it at \"none\"",
-          "config.toml:9:15: error: 'host_pinned' is not built yet in version 0.1.0; remove it or leave it at "
-          "\"unlimited\"",
           "config.toml:11:9: error: 'pressure.scope = \"worst\"' is not built yet in version 0.1.0; remove it or leave "
           "it at \"budget\"",
           "config.toml:12:14: error: 'pressure.watch_card' is not built yet in version 0.1.0; remove it or leave it at "

@@ -1,71 +1,16 @@
-#include "core/guard.h"
-
-#include <catch2/catch.hpp>
-
-#include <functional>
-
-#include "tests/support/manual_clock.h"
-#include "tests/support/temporary_folder.h"
 #include "tests/unit/allocation_failure.h"
+#include "tests/unit/guard_fixture.h"
 
 using namespace vramguard;
 
 namespace {
-
-constexpr std::uint64_t kBase = 0x7fc000000000;
-constexpr ContextHandle kContext = 0x1000;
-
-// Tells what the test wants to be told.
-class Reader final : public DeviceReader {
- public:
-  void prepare() noexcept override {}
-  std::optional<Bytes> bytes_of_this_process(int) noexcept override {
-    while_looking();
-    return process;
-  }
-  std::optional<Bytes> free_bytes(int) noexcept override { return std::nullopt; }
-
-  std::optional<Bytes> process;
-  std::function<void()> while_looking = [] {};
-};
-
-// A guard of one device that was not started: it has no thread, so each record is in the file when post() returns.
-struct Fixture {
-  explicit Fixture(Bytes budget = 2_GiB)
-      : guard(config(), {{0, "GPU-1", "0000:3b:00.0", 16_GiB}}, {budget}, reader, clock), device(*guard.device(0)) {}
-
-  GuardConfig config() const {
-    GuardConfig result;
-    result.log.path = folder.path() + "/p.log";
-    return result;
-  }
-  void allocate(AddressRange range, AllocationKind kind = AllocationKind::Linear) {
-    auto reservation = device.memory.reserve_linear(range.bytes);
-    REQUIRE(reservation);
-    REQUIRE(device.memory.settle(*reservation, range));
-    guard.remember(device, kind, guard.context_in_use(device, kContext), range);
-  }
-  std::vector<std::string> records(const std::string& event) const {
-    std::vector<std::string> found;
-    for (const std::string& line : lines_of(folder.path() + "/p.log")) {
-      if (line.find(" ev=" + event + " ") != std::string::npos) found.push_back(line);
-    }
-    return found;
-  }
-
-  TemporaryFolder folder;
-  ManualClock clock;
-  Reader reader;
-  Guard guard;
-  GuardedDevice& device;
-};
 
 bool has(const std::string& line, const std::string& part) { return line.find(part) != std::string::npos; }
 
 }  // namespace
 
 TEST_CASE("a context is charged what the device says of this process less what is in the books", "[guard]") {
-  Fixture f;
+  GuardFixture f;
   f.reader.process = 520_MiB;
   f.guard.context_created(f.device, kContext, true);
   REQUIRE(f.device.memory.unseen() == 520_MiB);
@@ -78,7 +23,7 @@ TEST_CASE("a context is charged what the device says of this process less what i
 }
 
 TEST_CASE("where nobody tells, a context is charged the estimate until it ends", "[guard]") {
-  Fixture f;
+  GuardFixture f;
   f.guard.context_created(f.device, kContext, true);
   f.guard.context_created(f.device, kContext + 1, false);
   REQUIRE(f.device.memory.unseen() == 2 * kContextEstimate);
@@ -90,7 +35,7 @@ TEST_CASE("where nobody tells, a context is charged the estimate until it ends",
 }
 
 TEST_CASE("a measurement while a call is under way, or with managed memory live, is not trusted", "[guard]") {
-  Fixture f;
+  GuardFixture f;
   f.reader.process = 700_MiB;
   SECTION("a call that takes memory") {
     const auto reservation = f.device.memory.reserve(64_MiB);
@@ -121,7 +66,7 @@ TEST_CASE("a measurement while a call is under way, or with managed memory live,
 }
 
 TEST_CASE("what could not be measured is measured when somebody asks in a quiet moment", "[guard]") {
-  Fixture f;
+  GuardFixture f;
   f.reader.process = 700_MiB;
   std::optional<Reservation> under_way = f.device.memory.reserve(64_MiB);
   f.guard.context_created(f.device, kContext, true);
@@ -135,7 +80,7 @@ TEST_CASE("what could not be measured is measured when somebody asks in a quiet 
 }
 
 TEST_CASE("a context that alone exceeds the budget is said so, once", "[guard]") {
-  Fixture f(256_MiB);
+  GuardFixture f(256_MiB);
   f.reader.process = 520_MiB;
   f.guard.context_created(f.device, kContext, true);
   f.guard.context_created(f.device, kContext, true);
@@ -145,7 +90,7 @@ TEST_CASE("a context that alone exceeds the budget is said so, once", "[guard]")
 }
 
 TEST_CASE("a context's allocations leave the books with it, and only what it can have owned", "[guard]") {
-  Fixture f;
+  GuardFixture f;
   f.reader.process = 520_MiB;
   f.allocate({kBase, 4_MiB});
   const std::uint64_t youngest = f.guard.sequence();
@@ -157,7 +102,7 @@ TEST_CASE("a context's allocations leave the books with it, and only what it can
 }
 
 TEST_CASE("a free that the driver refuses puts the record back, unless its context has died", "[guard]") {
-  Fixture f;
+  GuardFixture f;
   f.allocate({kBase, 4_MiB});
   const auto record = f.guard.take(kBase);
   REQUIRE(record);
@@ -176,14 +121,14 @@ TEST_CASE("a free that the driver refuses puts the record back, unless its conte
 }
 
 TEST_CASE("an allocation at the address of one whose end nobody saw takes its place in the books", "[guard]") {
-  Fixture f;
+  GuardFixture f;
   f.allocate({kBase, 8_MiB});
   f.allocate({kBase, 2_MiB});
   REQUIRE(f.device.memory.linear() == 2_MiB);
 }
 
 TEST_CASE("without memory for a record the allocation is not counted, and nothing is left behind", "[guard]") {
-  Fixture f;
+  GuardFixture f;
   f.guard.context_created(f.device, kContext, true);
   auto reservation = f.device.memory.reserve_linear(4_MiB);
   REQUIRE(f.device.memory.settle(*reservation, {kBase, 4_MiB}));
@@ -196,7 +141,7 @@ TEST_CASE("without memory for a record the allocation is not counted, and nothin
 }
 
 TEST_CASE("a refusal is a pair of records, and critical only for what the whole budget could hold", "[guard]") {
-  Fixture f;
+  GuardFixture f;
   f.device.memory.evaluate_pressure(f.clock.now());
   f.guard.refused(f.device, {"cuMemAlloc_v2", Refusal::Scope::Budget, 3_GiB, 9_GiB});
   REQUIRE_FALSE(f.device.memory.evaluate_pressure(f.clock.now()));
@@ -211,7 +156,7 @@ TEST_CASE("a refusal is a pair of records, and critical only for what the whole 
 }
 
 TEST_CASE("what goes wrong in the guard itself is said once for each place", "[guard]") {
-  Fixture f;
+  GuardFixture f;
   f.guard.guard_failed("context", "no memory");
   f.guard.guard_failed("context", "no memory");
   REQUIRE(f.records("guard_error").size() == 1);

@@ -14,7 +14,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/hook_thread.h"
+#include "core/background_thread.h"
 #include "core/pressure_log.h"
 
 using namespace vramguard;
@@ -22,7 +22,7 @@ using namespace vramguard;
 namespace {
 
 // What the guard does with log and thread, and nothing else. Never destroyed.
-class Logging final : public HookThread::Work {
+class Logging final : public BackgroundThread::Work {
  public:
   explicit Logging(const char* path) : log_(config(path), *new Clock) {}
 
@@ -36,6 +36,7 @@ class Logging final : public HookThread::Work {
     log_.write_queued();
     return log_.next_write();
   }
+  void leave(MonotonicTime now) noexcept override { run(now); }
   void post(const LogRecord& record) {
     log_.post(record);
     thread_.wake();
@@ -50,7 +51,8 @@ class Logging final : public HookThread::Work {
   }
 
   PressureLog log_;
-  HookThread thread_{std::chrono::milliseconds(10)};
+  std::atomic<unsigned> running_{0};
+  BackgroundThread thread_{"vramguard", running_, std::chrono::milliseconds(10)};
 };
 Logging* Logging::current = nullptr;
 

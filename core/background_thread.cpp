@@ -1,4 +1,4 @@
-#include "core/hook_thread.h"
+#include "core/background_thread.h"
 
 #include <fcntl.h>
 #include <pthread.h>
@@ -33,40 +33,44 @@ bool create_detached(std::size_t stack_bytes, void* (*enter)(void*), void* argum
 
 }  // namespace
 
-bool HookThread::start(Work& work) noexcept {
+bool BackgroundThread::start(Work& work) noexcept {
   work_ = &work;
   // The new thread inherits the mask.
   const Undisturbed undisturbed;
   int error = 0;
-  if (create_detached(kStackBytes, &HookThread::enter, this, error)) return true;
+  running_.fetch_add(1);
+  if (create_detached(kStackBytes, &BackgroundThread::enter, this, error)) return true;
   // A program with much thread-local data leaves too little of a small stack.
-  return error == EINVAL && create_detached(0, &HookThread::enter, this, error);
+  if (error == EINVAL && create_detached(0, &BackgroundThread::enter, this, error)) return true;
+  running_.fetch_sub(1);
+  return false;
 }
 
-void HookThread::wake() noexcept {
+void BackgroundThread::wake() noexcept {
   if (state_.exchange(kWoken, std::memory_order_acq_rel) == kAsleep) futex_wake_all(state_);
 }
 
-void* HookThread::enter(void* self) noexcept {
-  prctl(PR_SET_NAME, "vramguard");
-  static_cast<HookThread*>(self)->loop();
+void* BackgroundThread::enter(void* self) noexcept {
+  auto* thread = static_cast<BackgroundThread*>(self);
+  prctl(PR_SET_NAME, thread->name_);
+  thread->loop();
+  thread->running_.fetch_sub(1);
   return nullptr;
 }
 
-void HookThread::loop() noexcept {
+void BackgroundThread::loop() noexcept {
   const Clock clock;
   MonotonicTime look = clock.now() + look_around_;
   for (;;) {
     state_.exchange(kAwake, std::memory_order_acq_rel);
-    const MonotonicTime next = work_->run(clock.now());
+    MonotonicTime next = clock.now();
+    if (next < look) next = work_->run(next);
 
-    for (MonotonicTime now = clock.now(); now < next; now = clock.now()) {
+    for (MonotonicTime now = clock.now(); now < next || now >= look; now = clock.now()) {
       if (now >= look) {
-        if (only_this_thread_remains()) {
-          work_->run(now);
-          return;
-        }
+        if (only_own_threads_remain(running_.load())) return work_->leave(now);
         look = now + look_around_;
+        continue;
       }
       if (!sleep_until(std::min(next, look))) break;
     }
@@ -74,7 +78,7 @@ void HookThread::loop() noexcept {
 }
 
 // False when somebody woke us.
-bool HookThread::sleep_until(MonotonicTime time) noexcept {
+bool BackgroundThread::sleep_until(MonotonicTime time) noexcept {
   std::uint32_t expected = kAwake;
   if (!state_.compare_exchange_strong(expected, kAsleep, std::memory_order_acq_rel)) return false;
   futex_wait(state_, kAsleep, time);
@@ -82,7 +86,7 @@ bool HookThread::sleep_until(MonotonicTime time) noexcept {
   return state_.compare_exchange_strong(expected, kAwake, std::memory_order_acq_rel);
 }
 
-bool only_this_thread_remains() noexcept {
+bool only_own_threads_remain(unsigned own) noexcept {
   const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return false;
   char text[1024];
@@ -98,9 +102,9 @@ bool only_this_thread_remains() noexcept {
   std::size_t at = name_end + 2;
   for (int field = 0; field < 17 && at != std::string_view::npos; ++field) at = stat.find(' ', at + 1);
   if (at == std::string_view::npos) return false;
-  int threads = 0;
+  unsigned threads = 0;
   std::from_chars(stat.data() + at + 1, stat.data() + stat.size(), threads);
-  return threads == 2;
+  return threads == own + 1;
 }
 
 }  // namespace vramguard

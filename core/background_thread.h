@@ -1,4 +1,4 @@
-// The guard's own thread: sleeps until it is woken or something is due, and never gets in the program's way.
+// A thread of the guard's own: sleeps until it is woken or something is due, and never gets in the program's way.
 #pragma once
 
 #include <atomic>
@@ -12,23 +12,27 @@ namespace vramguard {
 // Thread-safe, except that start() is called once. Never destroyed once started: the thread is detached and joined by
 // nobody. A forked child has no such thread; there the object is left alone and a fresh one started.
 //
-// The thread blocks all signals from its first instruction, holds no descriptor while it sleeps, and ends when only it
-// remains: `main` has left by pthread_exit and the last worker is gone. The process then ends as it would have without
-// it. That is noticed within `look_around`; without /proc it is not, and such a process would stay.
-class HookThread {
+// The thread blocks all signals from its first instruction, holds no descriptor while it sleeps, and ends when only the
+// guard's own remain: `main` has left by pthread_exit and the last worker is gone. The process then ends as it would
+// have without them. That is noticed within `look_around`; without /proc it is not, and such a process would stay.
+class BackgroundThread {
  public:
   class Work {
    public:
     // Does what is due and says when to be called again if nobody wakes the thread; max() for never.
     virtual MonotonicTime run(MonotonicTime now) noexcept = 0;
+    // The program has ended around the thread.
+    virtual void leave(MonotonicTime) noexcept {}
 
    protected:
     ~Work() = default;
   };
 
-  explicit HookThread(std::chrono::milliseconds look_around = std::chrono::seconds(1)) noexcept
-      : look_around_(look_around) {}
-  HookThread(const HookThread&) = delete;
+  // `name` as the system shows it, at most 15 characters. `running` counts the guard's own threads.
+  BackgroundThread(const char* name, std::atomic<unsigned>& running,
+                   std::chrono::milliseconds look_around = std::chrono::seconds(1)) noexcept
+      : name_(name), running_(running), look_around_(look_around) {}
+  BackgroundThread(const BackgroundThread&) = delete;
 
   // False when the system gives no thread: the caller then does the work itself. `work` must live as long as the
   // process.
@@ -44,12 +48,14 @@ class HookThread {
 
   enum State : std::uint32_t { kAwake, kAsleep, kWoken };
 
+  const char* const name_;
+  std::atomic<unsigned>& running_;
   const std::chrono::milliseconds look_around_;
   Work* work_ = nullptr;
   std::atomic<std::uint32_t> state_{kAwake};
 };
 
-// True when the calling thread is the only one left of its process besides a `main` that has ended.
-bool only_this_thread_remains() noexcept;
+// True when a `main` that has ended and `own` others are all that is left of the process's threads.
+bool only_own_threads_remain(unsigned own) noexcept;
 
 }  // namespace vramguard

@@ -1,4 +1,4 @@
-#include "core/hook_thread.h"
+#include "core/background_thread.h"
 
 #include <catch2/catch.hpp>
 
@@ -20,7 +20,7 @@ namespace vramguard {
 namespace {
 
 // The threads of these tests live as long as the test program, as in a guarded one: so does what they use.
-class CountedWork final : public HookThread::Work {
+class CountedWork final : public BackgroundThread::Work {
  public:
   MonotonicTime run(MonotonicTime now) noexcept override {
     const std::lock_guard lock(mutex_);
@@ -55,7 +55,8 @@ class CountedWork final : public HookThread::Work {
 
 struct Started {
   CountedWork work;
-  HookThread thread{std::chrono::hours(1)};  // nothing but what is tested wakes it
+  std::atomic<unsigned> running{0};
+  BackgroundThread thread{"vramguard", running, std::chrono::hours(1)};  // nothing but what is tested wakes it
 };
 
 Started& started() {
@@ -124,7 +125,8 @@ TEST_CASE("the thread blocks every signal, and the one that starts it keeps its 
 }
 
 TEST_CASE("a program with a main thread is not taken for one that has ended") {
-  CHECK_FALSE(only_this_thread_remains());
+  CHECK_FALSE(only_own_threads_remain(0));
+  CHECK_FALSE(only_own_threads_remain(1));
 }
 
 }  // namespace

@@ -1,0 +1,381 @@
+// Holders other than linear pages: exact ones, those that only the driver knows, and what no call shows.
+#include "core/memory_guard.h"
+
+#include <catch2/catch.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <mutex>
+#include <random>
+#include <thread>
+#include <vector>
+
+#include "tests/support/manual_clock.h"
+
+using namespace vramguard;
+
+namespace {
+
+MemoryGuard::Wake const kNoWake = nullptr;
+
+bool take(MemoryGuard& guard, Holder holder, Bytes bytes) {
+  auto reservation = guard.reserve(bytes);
+  return reservation && guard.settle(*reservation, holder, bytes);
+}
+
+bool take(MemoryGuard& guard, BoundedHolder holder, Bytes most) {
+  auto reservation = guard.reserve(most);
+  REQUIRE(reservation);
+  return guard.settle_bound(*reservation, holder);
+}
+
+void read(MemoryGuard& guard, BoundedHolder holder, Bytes bytes) { guard.read(holder, guard.mark(holder), bytes); }
+
+}  // namespace
+
+TEST_CASE("a holder whose calls tell what they take is charged just that", "[memory_guard][holders]") {
+  MemoryGuard guard(100_MiB, kNoWake, nullptr);
+  REQUIRE(take(guard, Holder::Physical, 32_MiB));
+  REQUIRE(take(guard, Holder::Array, 2_MiB));
+  auto reservation = guard.reserve(60_MiB);
+  REQUIRE(guard.settle(*reservation, Holder::Physical, 8_MiB));
+  REQUIRE(reservation->bytes() == 0);
+  REQUIRE(guard.held(Holder::Physical) == 40_MiB);
+  REQUIRE(guard.held(Holder::Array) == 2_MiB);
+  REQUIRE(guard.seen() == 42_MiB);
+  REQUIRE(guard.used() == 42_MiB);
+  REQUIRE(guard.admitted() == 42_MiB);
+  REQUIRE(guard.quiet());
+
+  guard.release(Holder::Physical, 32_MiB);
+  guard.put_back(Holder::Array, 2_MiB);
+  REQUIRE(guard.held(Holder::Physical) == 8_MiB);
+  REQUIRE(guard.held(Holder::Array) == 4_MiB);
+  REQUIRE(guard.admitted() == 12_MiB);
+  REQUIRE(guard.stats().allocations == 3);
+  REQUIRE(guard.stats().frees == 1);
+  REQUIRE(guard.stats().peak == 42_MiB);
+}
+
+TEST_CASE("a call that took more than was reserved is settled if that fits", "[memory_guard][holders]") {
+  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+  {
+    auto reservation = guard.reserve(4_MiB);
+    REQUIRE_FALSE(guard.settle(*reservation, Holder::Array, 12_MiB));
+    REQUIRE(guard.admitted() == 4_MiB);
+    REQUIRE_FALSE(guard.quiet());
+    REQUIRE(guard.settle(*reservation, Holder::Array, 10_MiB));
+  }
+  REQUIRE(guard.admitted() == 10_MiB);
+  REQUIRE(guard.held(Holder::Array) == 10_MiB);
+}
+
+TEST_CASE("a put back is charged whether it fits or not", "[memory_guard][holders]") {
+  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+  guard.put_back(Holder::Physical, 12_MiB);
+  REQUIRE(guard.used() == 12_MiB);
+  REQUIRE(guard.over_budget());
+  REQUIRE_FALSE(guard.reserve(0));
+}
+
+TEST_CASE("a bounded holder is charged the worst case until it is read", "[memory_guard][holders]") {
+  MemoryGuard guard(100_MiB, kNoWake, nullptr);
+  take(guard, BoundedHolder::Pools, 64_MiB);
+  take(guard, BoundedHolder::Graphs, 32_MiB);
+  REQUIRE(guard.admitted() == 96_MiB);
+  REQUIRE(guard.unread() == 96_MiB);
+  REQUIRE(guard.used() == 0);
+  REQUIRE(guard.quiet());
+  REQUIRE_FALSE(guard.reserve(5_MiB));
+
+  read(guard, BoundedHolder::Pools, 40_MiB);
+  REQUIRE(guard.held(BoundedHolder::Pools) == 40_MiB);
+  REQUIRE(guard.held(BoundedHolder::Graphs) == 0);
+  REQUIRE(guard.seen() == 40_MiB);
+  REQUIRE(guard.used() == 40_MiB);
+  REQUIRE(guard.unread() == 32_MiB);
+  REQUIRE(guard.admitted() == 72_MiB);
+  read(guard, BoundedHolder::Graphs, 0);
+  REQUIRE(guard.admitted() == 40_MiB);
+  read(guard, BoundedHolder::Pools, 0);
+  REQUIRE(guard.admitted() == 0);
+  REQUIRE(guard.stats().allocations == 2);
+  REQUIRE(guard.stats().peak == 40_MiB);
+  REQUIRE(guard.inconsistencies() == 0);
+}
+
+TEST_CASE("a reading is charged whether it fits or not", "[memory_guard][holders]") {
+  MemoryGuard guard(100_MiB, kNoWake, nullptr);
+  read(guard, BoundedHolder::Pools, 120_MiB);
+  REQUIRE(guard.admitted() == 120_MiB);
+  REQUIRE(guard.used() == 120_MiB);
+  REQUIRE(guard.unread() == 0);
+  REQUIRE(guard.over_budget());
+  REQUIRE(guard.free() == 0);
+  read(guard, BoundedHolder::Pools, 100_MiB);
+  REQUIRE_FALSE(guard.over_budget());
+}
+
+TEST_CASE("a reading does not touch calls under way, nor what ended after its mark", "[memory_guard][holders]") {
+  MemoryGuard guard(200_MiB, kNoWake, nullptr);
+  auto under_way = guard.reserve(32_MiB);
+  const BoundedCharge::Mark mark = guard.mark(BoundedHolder::Pools);
+  take(guard, BoundedHolder::Pools, 64_MiB);
+  guard.read(BoundedHolder::Pools, mark, 10_MiB);
+  REQUIRE(guard.admitted() == 106_MiB);
+  REQUIRE(guard.used() == 10_MiB);
+  guard.settle_bound(*under_way, BoundedHolder::Pools);
+  REQUIRE(guard.admitted() == 106_MiB);
+  read(guard, BoundedHolder::Pools, 10_MiB);
+  REQUIRE(guard.admitted() == 10_MiB);
+}
+
+TEST_CASE("a reading is due when the bound would cross a pressure boundary or has become loose",
+          "[memory_guard][holders]") {
+  ManualClock clock;
+  SECTION("before the first evaluation, always") {
+    MemoryGuard guard(100_GiB, kNoWake, nullptr);
+    REQUIRE(take(guard, BoundedHolder::Pools, 2_MiB));
+  }
+  SECTION("a boundary, here 30 % free") {
+    MemoryGuard guard(1000_MiB, kNoWake, nullptr);
+    guard.evaluate_pressure(clock.now());
+    REQUIRE_FALSE(take(guard, BoundedHolder::Pools, 400_MiB));
+    REQUIRE_FALSE(take(guard, BoundedHolder::Graphs, 290_MiB));
+    REQUIRE(take(guard, BoundedHolder::Pools, 20_MiB));
+    read(guard, BoundedHolder::Pools, 10_MiB);
+    REQUIRE_FALSE(take(guard, BoundedHolder::Pools, 20_MiB));
+  }
+  SECTION("loose") {
+    MemoryGuard guard(kUnlimitedBytes, kNoWake, nullptr);
+    guard.evaluate_pressure(clock.now());
+    REQUIRE_FALSE(take(guard, BoundedHolder::Pools, 1_GiB));
+    REQUIRE(take(guard, BoundedHolder::Pools, 2_MiB));
+    read(guard, BoundedHolder::Pools, 1_GiB);
+    REQUIRE_FALSE(take(guard, BoundedHolder::Pools, 2_MiB));
+  }
+}
+
+TEST_CASE("a trial reserves what is certain, one at a time", "[memory_guard][holders]") {
+  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+  REQUIRE_FALSE(guard.reserve_trial(11_MiB));
+  {
+    const auto trial = guard.reserve_trial(0);
+    REQUIRE(trial);
+    REQUIRE(trial->bytes() == 0);
+    REQUIRE_FALSE(guard.quiet());
+    REQUIRE(guard.quiet(1));
+    REQUIRE_FALSE(guard.reserve_trial(0));
+    REQUIRE(guard.reserve(2_MiB));
+  }
+  auto trial = guard.reserve_trial(10_MiB);
+  REQUIRE(trial);
+  guard.settle_bound(*trial, BoundedHolder::Pools);
+  REQUIRE(guard.unread() == 10_MiB);
+  REQUIRE(guard.reserve_trial(0));
+  guard.set_unseen(1_MiB);
+  REQUIRE_FALSE(guard.reserve_trial(0));
+  guard.set_unseen(0);
+  REQUIRE(guard.reserve_trial(0));
+}
+
+TEST_CASE("what no call shows is charged whether it fits or not, and never below nothing", "[memory_guard][holders]") {
+  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+  guard.set_unseen(4_MiB);
+  guard.add_unseen(8_MiB);
+  REQUIRE(guard.unseen() == 12_MiB);
+  REQUIRE(guard.used() == 12_MiB);
+  REQUIRE(guard.seen() == 0);
+  REQUIRE(guard.over_budget());
+  guard.lower_unseen(2_MiB);
+  REQUIRE(guard.admitted() == 10_MiB);
+  guard.lower_unseen(100_MiB);
+  REQUIRE(guard.unseen() == 0);
+  REQUIRE(guard.admitted() == 0);
+  REQUIRE(guard.inconsistencies() == 0);
+}
+
+TEST_CASE("what is unseen is replaced only where it is still what it was", "[memory_guard][holders]") {
+  MemoryGuard guard(100_MiB, kNoWake, nullptr);
+  guard.set_unseen(4_MiB);
+  REQUIRE_FALSE(guard.replace_unseen(5_MiB, 50_MiB));
+  REQUIRE(guard.used() == 4_MiB);
+  REQUIRE(guard.replace_unseen(4_MiB, 50_MiB));
+  REQUIRE(guard.used() == 50_MiB);
+  REQUIRE(guard.admitted() == 50_MiB);
+}
+
+TEST_CASE("a call settled as unseen pays from its reservation, and the rest whether it fits or not",
+          "[memory_guard][holders]") {
+  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+  auto reservation = guard.reserve(4_MiB);
+  const Bytes bytes = GENERATE(0_MiB, 2_MiB, 4_MiB, 12_MiB);
+  guard.settle_unseen(*reservation, bytes);
+  REQUIRE(guard.quiet());
+  REQUIRE(guard.unseen() == bytes);
+  REQUIRE(guard.used() == bytes);
+  REQUIRE(guard.admitted() == bytes);
+  REQUIRE(guard.over_budget() == (bytes > 10_MiB));
+  REQUIRE(guard.stats().allocations == 1);
+}
+
+TEST_CASE("calls that end are counted, so that one that came and went is noticed", "[memory_guard][holders]") {
+  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+  const auto before = guard.calls_ended();
+  REQUIRE(guard.reserve(0));
+  REQUIRE(guard.calls_ended() == before + 1);
+  REQUIRE(take(guard, Holder::Array, 2_MiB));
+  REQUIRE(guard.calls_ended() == before + 2);
+  guard.free_begins();
+  REQUIRE(guard.calls_ended() == before + 2);
+  guard.free_ends();
+  REQUIRE(guard.calls_ended() == before + 3);
+}
+
+TEST_CASE("the budget is charged before and given back after a change of what is used", "[memory_guard][holders]") {
+  struct Seen {
+    MemoryGuard* guard = nullptr;
+    Bytes used = 0, admitted = 0;
+  } seen;
+  const auto note = [](void* context) noexcept {
+    auto& at = *static_cast<Seen*>(context);
+    at.used = at.guard->used();
+    at.admitted = at.guard->admitted();
+  };
+  ManualClock clock;
+  MemoryGuard guard(100_MiB, note, &seen);
+  seen.guard = &guard;
+  // Each step crosses every boundary, so the guard asks for an evaluation in the middle of it.
+  const auto at = [&](auto step) {
+    clock.advance(std::chrono::seconds(60));
+    guard.evaluate_pressure(clock.now());
+    seen.used = seen.admitted = 1;
+    step();
+    return std::pair(seen.used, seen.admitted);
+  };
+  const std::pair<Bytes, Bytes> risen(99_MiB, 99_MiB), falling(0, 99_MiB);
+  REQUIRE(at([&] { guard.set_unseen(99_MiB); }) == risen);
+  REQUIRE(at([&] { guard.set_unseen(0); }) == falling);
+  REQUIRE(at([&] { guard.add_unseen(99_MiB); }) == risen);
+  REQUIRE(at([&] { guard.lower_unseen(99_MiB); }) == falling);
+  REQUIRE(at([&] { read(guard, BoundedHolder::Graphs, 99_MiB); }) == risen);
+  REQUIRE(at([&] { read(guard, BoundedHolder::Graphs, 0); }) == falling);
+  REQUIRE(at([&] { take(guard, Holder::Physical, 99_MiB); }) == risen);
+  REQUIRE(at([&] { guard.release(Holder::Physical, 99_MiB); }) == falling);
+  REQUIRE(at([&] { guard.put_back(Holder::Array, 99_MiB); }) == risen);
+  REQUIRE(at([&] { guard.release(Holder::Array, 99_MiB); }) == falling);
+  std::optional<Reservation> reservation = guard.reserve(2_MiB);
+  REQUIRE(at([&] { guard.settle_unseen(*reservation, 99_MiB); }) == risen);
+}
+
+TEST_CASE("16 threads that take from pools and read them never see less admitted than the driver gave",
+          "[memory_guard][holders][stress]") {
+  constexpr int kThreads = 16;
+  MemoryGuard guard(4_GiB, kNoWake, nullptr);
+  // What the driver holds; its lock makes each answer one of a moment.
+  std::mutex driver;
+  Bytes pools = 0, graphs = 0;
+  std::atomic<int> below{0}, refused{0};
+  const auto check = [&] {  // with the driver's lock: it can neither give nor take meanwhile
+    if (guard.admitted() < pools + graphs) ++below;
+  };
+  const auto read_one = [&](BoundedHolder holder) {
+    const BoundedCharge::Mark mark = guard.mark(holder);
+    Bytes bytes = 0;
+    {
+      const std::lock_guard lock(driver);
+      bytes = holder == BoundedHolder::Pools ? pools : graphs;
+    }
+    if (mark % 3 == 0) std::this_thread::yield();  // readings overtake each other
+    guard.read(holder, mark, bytes);
+  };
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      std::mt19937_64 random(thread);
+      for (int i = 0; i < 3'000; ++i) {
+        const BoundedHolder holder = random() % 2 == 0 ? BoundedHolder::Pools : BoundedHolder::Graphs;
+        Bytes& held = holder == BoundedHolder::Pools ? pools : graphs;
+        const Bytes worst = 1 + random() % 64_MiB;
+        auto reservation = guard.reserve(worst);
+        if (reservation) {
+          {
+            const std::lock_guard lock(driver);
+            held += random() % 4 == 0 ? worst : random() % worst;
+            check();
+          }
+          if (random() % 8 == 0) std::this_thread::yield();
+          if (guard.settle_bound(*reservation, holder) && random() % 4 == 0) read_one(holder);
+        } else {
+          ++refused;
+          {
+            const std::lock_guard lock(driver);
+            held -= random() % 2 == 0 ? held : random() % (held + 1);
+            check();
+          }
+          read_one(holder);
+        }
+        const std::lock_guard lock(driver);
+        check();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  REQUIRE(below == 0);
+  REQUIRE(refused > 0);
+  read_one(BoundedHolder::Pools);
+  read_one(BoundedHolder::Graphs);
+  REQUIRE(guard.admitted() == pools + graphs);
+  REQUIRE(guard.used() == pools + graphs);
+  REQUIRE(guard.unread() == 0);
+  REQUIRE(guard.inconsistencies() == 0);
+}
+
+TEST_CASE("readings at the same moment leave charged what the last one says", "[memory_guard][holders][stress]") {
+  MemoryGuard guard(kUnlimitedBytes, kNoWake, nullptr);
+  std::atomic<int> started{0};
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < 8; ++thread) {
+    threads.emplace_back([&, thread] {
+      std::mt19937_64 random(thread);
+      ++started;
+      while (started < 8) std::this_thread::yield();
+      for (int i = 0; i < 40'000; ++i) read(guard, BoundedHolder::Pools, random() % 64_MiB);
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  read(guard, BoundedHolder::Pools, 3_MiB);
+  REQUIRE(guard.admitted() == 3_MiB);
+  REQUIRE(guard.used() == 3_MiB);
+  REQUIRE(guard.inconsistencies() == 0);
+}
+
+TEST_CASE("threads that change what is unseen and what exact holders have leave the sum of it",
+          "[memory_guard][holders][stress]") {
+  constexpr int kThreads = 8, kRounds = 5'000;
+  MemoryGuard guard(kUnlimitedBytes, kNoWake, nullptr);
+  std::vector<std::thread> threads;
+  for (int thread = 0; thread < kThreads; ++thread) {
+    threads.emplace_back([&, thread] {
+      const Holder holder = thread % 2 == 0 ? Holder::Physical : Holder::Array;
+      for (int i = 0; i < kRounds; ++i) {
+        guard.add_unseen(3);
+        auto reservation = guard.reserve(i % 3);
+        guard.settle_unseen(*reservation, 2);
+        guard.lower_unseen(4);
+        auto exact = guard.reserve(7);
+        guard.settle(*exact, holder, 5);
+        guard.release(holder, 3);
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  const Bytes rounds = Bytes{kThreads} * kRounds;
+  REQUIRE(guard.unseen() == rounds);
+  REQUIRE(guard.held(Holder::Physical) == rounds);
+  REQUIRE(guard.held(Holder::Array) == rounds);
+  REQUIRE(guard.used() == 3 * rounds);
+  REQUIRE(guard.admitted() == 3 * rounds);
+  REQUIRE(guard.quiet());
+  REQUIRE(guard.inconsistencies() == 0);
+}
