@@ -16,6 +16,7 @@ Enum choice(const Value& value, const std::array<std::string_view, N>& words) {
 
 // The words of an enumeration, in the order of its enumerators.
 constexpr std::array<std::string_view, 3> kVirtualize{"all", "cuda", "none"};
+constexpr std::array<std::string_view, 3> kManaged{"host", "count", "ignore"};
 constexpr std::array<std::string_view, 3> kScope{"budget", "device", "worst"};
 constexpr std::array<std::string_view, 3> kTarget{"file", "stderr", "none"};
 constexpr std::array<std::string_view, 2> kFormat{"logfmt", "json"};
@@ -40,8 +41,10 @@ constexpr Key kKeys[] = {
   {"", "group", Text, "", "", DefaultOnly, "", "VRAMGUARD_GROUP", false, kNothing},
   {"", "virtualize", Choice, "all", "all|cuda|none", Yes, "", "VRAMGUARD_VIRTUALIZE", false,
    [](GuardConfig& c, const Value& v) { c.virtualize = choice<Virtualize>(v, kVirtualize); }},
-  {"", "managed", Choice, "host", "host|count|ignore", Yes, "ignore", "VRAMGUARD_MANAGED", false, kNothing},
-  {"", "host_pinned", Amount, "unlimited", "", DefaultOnly, "", "VRAMGUARD_HOST_PINNED", false, kNothing},
+  {"", "managed", Choice, "host", "host|count|ignore", Yes, "", "VRAMGUARD_MANAGED", false,
+   [](GuardConfig& c, const Value& v) { c.managed = choice<Managed>(v, kManaged); }},
+  {"", "host_pinned", Amount, "unlimited", "", Yes, "", "VRAMGUARD_HOST_PINNED", false,
+   [](GuardConfig& c, const Value& v) { c.host_pinned = std::get<Size>(v); }},
 
   {"pressure", "scope", Choice, "budget", "budget|device|worst", DefaultOnly, "", "VRAMGUARD_PRESSURE_SCOPE", false,
    [](GuardConfig& c, const Value& v) { c.pressure.scope = choice<PressureScope>(v, kScope); }},

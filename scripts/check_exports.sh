@@ -132,7 +132,7 @@ gate_constructors() { # library
 }
 
 # --- libvramguard.so
-wrapped=$(sed -n 's/^VG_DRIVER_FUNCTION(\([A-Za-z0-9_]*\),.*/\1/p' "$functions" | sort)
+wrapped=$(sed -nE 's/^VG_(DRIVER|NVML)_FUNCTION\(([A-Za-z0-9_]*),.*/\2/p' "$functions" | sort)
 [[ -n $wrapped ]] || { echo "check_exports: no row in $functions" >&2; exit 2; }
 doubled=$(printf '%s\n' "$wrapped" | uniq -d | xargs)
 [[ -z $doubled ]] || fail "${functions##*/} has two rows for: $doubled"

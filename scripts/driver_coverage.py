@@ -30,7 +30,7 @@ made by `scripts/driver_coverage.py` from `shim/driver_functions.inc` and `shim/
 
 
 def wrapped_names():
-    return re.findall(r"^VG_DRIVER_FUNCTION\((\w+),", TABLE.read_text(), re.M)
+    return re.findall(r"^VG_(?:DRIVER|NVML)_FUNCTION\((\w+),", TABLE.read_text(), re.M)
 
 
 def reasons():

@@ -1,11 +1,10 @@
 // Where the preloaded part meets the core: the table of wrappers that its entries jump to.
-#include <pthread.h>
-
 #include <array>
 
 #include "shim/driver.h"
+#include "shim/nvml_entries.h"
 #include "shim/process.h"
-#include "shim/replacements.h"
+#include "shim/uncancelled.h"
 
 namespace vramguard {
 
@@ -16,29 +15,58 @@ namespace {
 template <auto body, auto own>
 struct Gate;
 
+// A cancellation in the middle would take the books along. Stream-ordered memory has none: what a pool holds is read
+// from the driver, and its calls are too short to spend 14 ns on this.
+template <auto body>
+constexpr bool kKeepsBooks = true;
+template <>
+constexpr bool kKeepsBooks<&entry::cuMemAllocAsync> = false;
+template <>
+constexpr bool kKeepsBooks<&entry::cuMemAllocAsync_ptsz> = false;
+template <>
+constexpr bool kKeepsBooks<&entry::cuMemAllocFromPoolAsync> = false;
+template <>
+constexpr bool kKeepsBooks<&entry::cuMemAllocFromPoolAsync_ptsz> = false;
+template <>
+constexpr bool kKeepsBooks<&entry::cuMemFreeAsync> = false;
+template <>
+constexpr bool kKeepsBooks<&entry::cuMemFreeAsync_ptsz> = false;
+
 template <typename... Parameters, abi::CUresult (*body)(Parameters...),
           abi::CUresult (*DriverFunctions::*own)(Parameters...)>
 struct Gate<body, own> {
   static abi::CUresult enter(Parameters... parameters) {
-    if (preload().thread_state()->in_driver_call == 0) return uncancelled(parameters...);
-    const auto target = driver().own.*own;
-    return target != nullptr ? target(parameters...) : abi::CUDA_ERROR_NOT_FOUND;
+    if (preload().thread_state()->in_driver_call != 0) return pass(parameters...);
+    if constexpr (!kKeepsBooks<body>) return body(parameters...);
+    const Uncancelled uncancelled;
+    return body(parameters...);
   }
 
  private:
-  // A cancellation in the middle would take the books along. It waits for the thread's next cancellation point.
-  static abi::CUresult uncancelled(Parameters... parameters) {
-    int state = 0;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &state);
-    const abi::CUresult result = body(parameters...);
-    pthread_setcancelstate(state, nullptr);
-    return result;
+  static abi::CUresult pass(Parameters... parameters) {
+    const auto target = driver().own.*own;
+    return target != nullptr ? target(parameters...) : missing();
+  }
+};
+
+template <auto body, auto own>
+struct NvmlGate;
+
+template <typename... Parameters, abi::nvmlReturn_t (*body)(Parameters...),
+          abi::nvmlReturn_t (*NvmlFunctions::*own)(Parameters...)>
+struct NvmlGate<body, own> {
+  static abi::nvmlReturn_t enter(Parameters... parameters) {
+    const auto target = nvml_functions().*own;
+    if (target == nullptr) return abi::NVML_ERROR_FUNCTION_NOT_FOUND;
+    return preload().thread_state()->in_driver_call == 0 ? body(parameters...) : target(parameters...);
   }
 };
 
 const std::array kWrappers{
 #define VG_DRIVER_FUNCTION(symbol, since, parameters) \
   reinterpret_cast<void*>(&Gate<&entry::symbol, &DriverFunctions::symbol>::enter),
+#define VG_NVML_FUNCTION(symbol, since, parameters) \
+  reinterpret_cast<void*>(&NvmlGate<&nvml_entry::symbol, &NvmlFunctions::symbol>::enter),
 #include "shim/driver_functions.inc"
 #undef VG_DRIVER_FUNCTION
 };
@@ -63,5 +91,6 @@ extern "C" __attribute__((visibility("default"))) const vg_core_api* vramguard_c
   static const vg_core_api api{build, static_cast<unsigned>(kWrappers.size()), kWrappers.data()};
   if (preload->function_count != kWrappers.size() || std::string_view(preload->build) != build) return nullptr;
   prime_unwinder();
-  return attach_driver(*preload) && attach_replacements(*preload) && attach_process() ? &api : nullptr;
+  attach_preload(*preload);
+  return attach_process() ? &api : nullptr;
 }

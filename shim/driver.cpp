@@ -17,14 +17,17 @@ void find(Function& slot, void* (*symbol)(const char*), const char* name) {
 
 }  // namespace
 
-const Driver& driver() noexcept { return *attached_driver.load(std::memory_order_acquire); }
 const vg_preload_api& preload() noexcept { return *attached_preload.load(std::memory_order_acquire); }
+void attach_preload(const vg_preload_api& api) noexcept { attached_preload.store(&api, std::memory_order_release); }
+
+namespace {
 
 // Each thread that gets here looks everything up for itself, as a look-up may wait for the loader; the first publishes.
-bool attach_driver(const vg_preload_api& api) noexcept {
-  if (attached_driver.load(std::memory_order_acquire) != nullptr) return true;
-  Driver* found = new (std::nothrow) Driver;
-  if (found == nullptr) return false;
+const Driver& look_up() noexcept {
+  static constinit const Driver nothing;
+  const vg_preload_api& api = preload();
+  Driver* found = api.driver_symbol("cuInit") != nullptr ? new (std::nothrow) Driver : nullptr;
+  if (found == nullptr) return nothing;
 #define VG_DRIVER_FUNCTION(symbol, since, parameters)   \
   find(found->chain.symbol, api.chain_symbol, #symbol); \
   find(found->own.symbol, api.driver_symbol, #symbol);
@@ -33,10 +36,17 @@ bool attach_driver(const vg_preload_api& api) noexcept {
 #define VG_DRIVER_QUERY(symbol, parameters) find(found->query.symbol, api.driver_symbol, #symbol);
 #include "shim/driver_queries.inc"
 #undef VG_DRIVER_QUERY
-  attached_preload.store(&api, std::memory_order_release);
   const Driver* expected = nullptr;
-  if (!attached_driver.compare_exchange_strong(expected, found, std::memory_order_acq_rel)) delete found;
-  return true;
+  if (attached_driver.compare_exchange_strong(expected, found, std::memory_order_acq_rel)) return *found;
+  delete found;
+  return *expected;
+}
+
+}  // namespace
+
+const Driver& driver() noexcept {
+  const Driver* attached = attached_driver.load(std::memory_order_acquire);
+  return attached != nullptr ? *attached : look_up();
 }
 
 }  // namespace vramguard

@@ -12,15 +12,16 @@ struct DriverFunctions {
 #undef VG_DRIVER_FUNCTION
 };
 
+// The rows use the driver's own type names.
+namespace queries {
+using namespace abi;
+#define VG_DRIVER_QUERY(symbol, parameters) using symbol = CUresult(*) parameters;
+#include "shim/driver_queries.inc"
+#undef VG_DRIVER_QUERY
+}  // namespace queries
+
 struct DriverQueries {
-#define VG_DRIVER_QUERY(symbol, parameters) entry::CUresult(*symbol) parameters = nullptr;
-  // The rows use the driver's own type names.
-  using CUdevice = abi::CUdevice;
-  using CUuuid = abi::CUuuid;
-  using CUcontext = abi::CUcontext;
-  using CUstream = abi::CUstream;
-  using CUstreamCaptureStatus = abi::CUstreamCaptureStatus;
-  using CUstreamCaptureMode = abi::CUstreamCaptureMode;
+#define VG_DRIVER_QUERY(symbol, parameters) queries::symbol symbol = nullptr;
 #include "shim/driver_queries.inc"
 #undef VG_DRIVER_QUERY
 };
@@ -32,8 +33,9 @@ struct Driver {
   DriverQueries query;    // the driver's
 };
 
-// Called by vramguard_core_attach, from any number of threads; every other function here needs it to have succeeded.
-bool attach_driver(const vg_preload_api& preload) noexcept;
+// Called by vramguard_core_attach, from any number of threads; every other function here needs it.
+void attach_preload(const vg_preload_api& preload) noexcept;
+// Looked up at the first call: a program may come by NVML alone, and to CUDA later. Empty while no driver is loaded.
 const Driver& driver() noexcept;
 const vg_preload_api& preload() noexcept;
 
@@ -52,11 +54,16 @@ class DriverCall {
   int before_;
 };
 
+// What a program gets for a function that is not there: no driver at all, or one that is older than it was linked for.
+inline abi::CUresult missing() noexcept {
+  return driver().own.cuInit == nullptr ? abi::CUDA_ERROR_NOT_INITIALIZED : abi::CUDA_ERROR_NOT_FOUND;
+}
+
 // Calls the function that the program meant.
 template <typename... Parameters, typename... Arguments>
 abi::CUresult forward(abi::CUresult (*DriverFunctions::*function)(Parameters...), Arguments... arguments) {
   const auto target = driver().chain.*function;
-  if (target == nullptr) return abi::CUDA_ERROR_NOT_FOUND;  // an older driver than the program was linked for
+  if (target == nullptr) return missing();
   const DriverCall mark;
   return target(arguments...);
 }

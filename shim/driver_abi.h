@@ -30,12 +30,109 @@ struct CUuuid {
   char bytes[16];
 };
 
+using CUmemoryPool = struct CUmemPoolHandle_st*;
+using CUmemGenericAllocationHandle = unsigned long long;
+using CUarray = struct CUarray_st*;
+using CUmipmappedArray = struct CUmipmappedArray_st*;
+using CUgraph = struct CUgraph_st*;
+using CUgraphNode = struct CUgraphNode_st*;
+using CUgraphExec = struct CUgraphExec_st*;
+
+enum CUmemLocationType : int { CU_MEM_LOCATION_TYPE_DEVICE = 1, CU_MEM_LOCATION_TYPE_HOST = 2 };
+struct CUmemLocation {
+  CUmemLocationType type;
+  int id;
+};
+
+// The parts that are read; what follows is left out, so these are never made or copied here.
+struct CUmemPoolProps {
+  int allocType;
+  int handleTypes;
+  CUmemLocation location;
+};
+struct CUmemAllocationProp {
+  int type;
+  int requestedHandleTypes;
+  CUmemLocation location;
+};
+
+enum CUmemPool_attribute : int {
+  CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT = 5,
+  CU_MEMPOOL_ATTR_USED_MEM_CURRENT = 7,
+};
+enum CUgraphMem_attribute : int { CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT = 2 };
+enum CUlimit : int { CU_LIMIT_STACK_SIZE = 0 };
+
+enum CUgraphNodeType : int { CU_GRAPH_NODE_TYPE_GRAPH = 4, CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10 };
+struct CUDA_MEM_ALLOC_NODE_PARAMS {
+  CUmemPoolProps poolProps;
+  char unread[88];  // of poolProps, and what access the node asks for
+  std::size_t bytesize;
+  CUdeviceptr dptr;
+};
+struct CUgraphNodeParams {  // the part that is read
+  CUgraphNodeType type;
+};
+struct CUDA_GRAPH_INSTANTIATE_PARAMS {
+  cuuint64_t flags;
+  CUstream hUploadStream;
+  CUgraphNode hErrNode_out;
+  int result_out;
+};
+constexpr cuuint64_t CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD = 2;
+
+struct CUDA_ARRAY_DESCRIPTOR_v1 {
+  unsigned int Width, Height;
+  int Format;
+  unsigned int NumChannels;
+};
+struct CUDA_ARRAY_DESCRIPTOR {
+  std::size_t Width, Height;
+  int Format;
+  unsigned int NumChannels;
+};
+struct CUDA_ARRAY3D_DESCRIPTOR_v1 {
+  unsigned int Width, Height, Depth;
+  int Format;
+  unsigned int NumChannels, Flags;
+};
+struct CUDA_ARRAY3D_DESCRIPTOR {
+  std::size_t Width, Height, Depth;
+  int Format;
+  unsigned int NumChannels, Flags;
+};
+enum : unsigned int {
+  CUDA_ARRAY3D_LAYERED = 0x01,
+  CUDA_ARRAY3D_CUBEMAP = 0x04,
+  CUDA_ARRAY3D_SPARSE = 0x40,
+  CUDA_ARRAY3D_DEFERRED_MAPPING = 0x80,
+};
+struct CUDA_ARRAY_MEMORY_REQUIREMENTS {
+  std::size_t size, alignment;
+  unsigned int reserved[4];
+};
+
+enum CUmem_advise : int { CU_MEM_ADVISE_SET_PREFERRED_LOCATION = 3, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION = 4 };
+constexpr CUdevice CU_DEVICE_CPU = -1;
+
 enum CUstreamCaptureStatus : int { CU_STREAM_CAPTURE_STATUS_NONE = 0 };
 enum CUstreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };
 enum CUdriverProcAddressQueryResult : int;
 
+// NVML's, from nvml.h.
+enum nvmlReturn_t : int { NVML_SUCCESS = 0, NVML_ERROR_FUNCTION_NOT_FOUND = 13 };
+using nvmlDevice_t = struct nvmlDevice_st*;
+struct nvmlMemory_t {
+  unsigned long long total, free, used;
+};
+struct nvmlMemory_v2_t {
+  unsigned int version;
+  unsigned long long total, reserved, free, used;
+};
+
 // Passed through unread.
 struct CUexecAffinityParam;
 struct CUctxCreateParams;
+struct CUgraphEdgeData;
 
 }  // namespace vramguard::abi

@@ -1,5 +1,7 @@
-// Linear memory: plain, pitched and managed allocations, and the frees that end them.
-#include "shim/guarded_call.h"
+// Linear memory: plain and pitched allocations, and the frees that end them and managed ones.
+#include "shim/linear_call.h"
+#include "shim/streams.h"
+#include "shim/uncancelled.h"
 
 namespace vramguard::entry {
 
@@ -13,16 +15,13 @@ Bytes saturating_product(Bytes a, Bytes b) {
   return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-// The 32-bit and the 64-bit forms differ in their types alone, managed memory by its flags. A call without an output is
-// the driver's to refuse.
-template <typename Pointer, typename Size, typename... Flags>
-CUresult allocate(const char* api, AllocationKind kind,
-                  CUresult (*DriverFunctions::*function)(Pointer*, Size, Flags...), Pointer* dptr, Size bytes,
-                  Flags... flags) {
-  if (dptr == nullptr || bytes == 0) return forward(function, dptr, bytes, flags...);
+// The 32-bit and the 64-bit forms differ in their types alone. A call without an output is the driver's to refuse.
+template <typename Pointer, typename Size>
+CUresult allocate(const char* api, CUresult (*DriverFunctions::*function)(Pointer*, Size), Pointer* dptr, Size bytes) {
+  if (dptr == nullptr || bytes == 0) return forward(function, dptr, bytes);
   Pointer address = 0;
-  const CUresult result = guarded_linear({api, kind, bytes}, [&](AddressRange& taken) {
-    const CUresult answer = forward(function, &address, bytes, flags...);
+  const CUresult result = guarded_linear({api, bytes}, AllocationKind::Linear, [&](AddressRange& taken) {
+    const CUresult answer = forward(function, &address, bytes);
     taken = {address, bytes};
     return answer;
   });
@@ -40,7 +39,7 @@ CUresult allocate_pitch(const char* api,
   Pointer address = 0;
   Size row = 0;
   const Bytes worst = saturating_product(round_up(width_bytes, kPitchAlignment), height);
-  const CUresult result = guarded_linear({api, AllocationKind::Linear, worst}, [&](AddressRange& taken) {
+  const CUresult result = guarded_linear({api, worst}, AllocationKind::Linear, [&](AddressRange& taken) {
     const CUresult answer = forward(function, &address, &row, width_bytes, height, element_bytes);
     taken = {address, saturating_product(row, height)};
     return answer;
@@ -52,7 +51,7 @@ CUresult allocate_pitch(const char* api,
   return result;
 }
 
-// `call` makes the driver's call, which frees at once.
+// `call` makes the driver's call, which frees.
 template <typename Call>
 CUresult guarded_free(CUdeviceptr address, Call&& call) {
   Guard* guard = vramguard::guard();
@@ -60,6 +59,7 @@ CUresult guarded_free(CUdeviceptr address, Call&& call) {
   GuardedDevice* device = record ? guard->device(record->device) : nullptr;
   if (device == nullptr) return call();
 
+  const Uncancelled uncancelled;
   device->memory.free_begins();
   const CUresult result = call();
   if (result == CUDA_SUCCESS) {
@@ -72,11 +72,10 @@ CUresult guarded_free(CUdeviceptr address, Call&& call) {
 }
 
 // On a capturing stream the free becomes a node of the graph, and the memory stays until the graph has run.
-CUresult free_async(CUresult (*DriverFunctions::*function)(CUdeviceptr, CUstream),
-                    CUresult (*DriverQueries::*is_capturing)(CUstream, CUstreamCaptureStatus*), CUdeviceptr dptr,
-                    CUstream stream) {
-  auto status = CU_STREAM_CAPTURE_STATUS_NONE;
-  if (ask(is_capturing, stream, &status) == CUDA_SUCCESS && status != CU_STREAM_CAPTURE_STATUS_NONE) {
+CUresult free_async(CUresult (*DriverFunctions::*function)(CUdeviceptr, CUstream), const StreamForm& form,
+                    CUdeviceptr dptr, CUstream stream) {
+  const Guard* guard = vramguard::guard();
+  if (guard != nullptr && guard->captures_seen() && is_capturing(form, stream)) {
     return forward(function, dptr, stream);
   }
   return guarded_free(dptr, [&] { return forward(function, dptr, stream); });
@@ -85,11 +84,11 @@ CUresult free_async(CUresult (*DriverFunctions::*function)(CUdeviceptr, CUstream
 }  // namespace
 
 CUresult cuMemAlloc(CUdeviceptr_v1* dptr, unsigned int bytes) {
-  return allocate("cuMemAlloc", AllocationKind::Linear, &DriverFunctions::cuMemAlloc, dptr, bytes);
+  return allocate("cuMemAlloc", &DriverFunctions::cuMemAlloc, dptr, bytes);
 }
 
 CUresult cuMemAlloc_v2(CUdeviceptr* dptr, size_t bytes) {
-  return allocate("cuMemAlloc_v2", AllocationKind::Linear, &DriverFunctions::cuMemAlloc_v2, dptr, bytes);
+  return allocate("cuMemAlloc_v2", &DriverFunctions::cuMemAlloc_v2, dptr, bytes);
 }
 
 CUresult cuMemAllocPitch(CUdeviceptr_v1* dptr, unsigned int* pitch, unsigned int width_bytes, unsigned int height,
@@ -104,11 +103,6 @@ CUresult cuMemAllocPitch_v2(CUdeviceptr* dptr, size_t* pitch, size_t width_bytes
                         element_bytes);
 }
 
-CUresult cuMemAllocManaged(CUdeviceptr* dptr, size_t bytes, unsigned int flags) {
-  return allocate("cuMemAllocManaged", AllocationKind::Managed, &DriverFunctions::cuMemAllocManaged, dptr, bytes,
-                  flags);
-}
-
 CUresult cuMemFree(CUdeviceptr_v1 dptr) {
   return guarded_free(dptr, [&] { return forward(&DriverFunctions::cuMemFree, dptr); });
 }
@@ -118,11 +112,11 @@ CUresult cuMemFree_v2(CUdeviceptr dptr) {
 }
 
 CUresult cuMemFreeAsync(CUdeviceptr dptr, CUstream stream) {
-  return free_async(&DriverFunctions::cuMemFreeAsync, &DriverQueries::cuStreamIsCapturing, dptr, stream);
+  return free_async(&DriverFunctions::cuMemFreeAsync, kLegacyStreams, dptr, stream);
 }
 
 CUresult cuMemFreeAsync_ptsz(CUdeviceptr dptr, CUstream stream) {
-  return free_async(&DriverFunctions::cuMemFreeAsync_ptsz, &DriverQueries::cuStreamIsCapturing_ptsz, dptr, stream);
+  return free_async(&DriverFunctions::cuMemFreeAsync_ptsz, kPerThreadStreams, dptr, stream);
 }
 
 }  // namespace vramguard::entry

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "shim/current_device.h"
+#include "shim/visible_memory.h"
 
 namespace vramguard::entry {
 
@@ -9,22 +10,18 @@ namespace {
 
 bool shows_budget(const Guard& guard) { return guard.config().virtualize != Virtualize::None; }
 
-// The driver has filled in the card's own numbers. They are narrowed, never widened: what is not the program's to use
-// is not shown, and what the card does not have is not promised.
-template <typename Size>
-void narrow(Size* value, Bytes limit) {
-  if (value != nullptr) *value = static_cast<Size>(std::min<Bytes>(*value, limit));
-}
-
+// One of the outputs may be missing; the driver has filled in the others.
 template <typename Size>
 CUresult memory_info(CUresult (*DriverFunctions::*function)(Size*, Size*), Size* free_bytes, Size* total_bytes) {
   const CUresult result = forward(function, free_bytes, total_bytes);
   if (result != CUDA_SUCCESS) return result;
   const CurrentDevice where = current_device();
   if (!where || !shows_budget(*where.guard)) return result;
-  where.guard->measure_missed(*where.device);
-  narrow(free_bytes, where.device->memory.free());
-  narrow(total_bytes, where.device->memory.budget());
+  const auto seen = visible_memory(*where.guard, *where.device, total_bytes != nullptr ? *total_bytes : kUnlimitedBytes,
+                                   free_bytes != nullptr ? *free_bytes : kUnlimitedBytes);
+  if (!seen) return result;
+  if (free_bytes != nullptr) *free_bytes = static_cast<Size>(seen->free);
+  if (total_bytes != nullptr) *total_bytes = static_cast<Size>(seen->total);
   return result;
 }
 
@@ -33,7 +30,8 @@ CUresult total_memory(CUresult (*DriverFunctions::*function)(Size*, CUdevice), S
   const CUresult result = forward(function, bytes, ordinal);
   Guard* guard = vramguard::guard();
   GuardedDevice* device = guard != nullptr ? guard->device(ordinal) : nullptr;
-  if (result == CUDA_SUCCESS && device != nullptr && shows_budget(*guard)) narrow(bytes, device->memory.budget());
+  if (result != CUDA_SUCCESS || bytes == nullptr || device == nullptr || !shows_budget(*guard)) return result;
+  *bytes = static_cast<Size>(std::min<Bytes>(*bytes, device->memory.budget()));
   return result;
 }
 

@@ -3,6 +3,8 @@
 #include <dlfcn.h>
 #include <unistd.h>
 
+#include "shim/driver.h"
+
 #include <array>
 #include <atomic>
 #include <memory>
@@ -46,6 +48,7 @@ constinit std::atomic<bool> unavailable{false};
 
 template <typename Function>
 bool find(void* handle, const char* name, Function& function) {
+  const DriverCall ours;  // what we are given is the library's own function, not our entry
   function = reinterpret_cast<Function>(dlsym(handle, name));
   return function != nullptr;
 }

@@ -9,14 +9,14 @@
 namespace vramguard {
 
 // Thread-safe. Never on the allocation path: a look at the processes costs 23 us (H200, driver 580).
-class Nvml final : public DeviceReader {
+class Nvml {
  public:
   explicit Nvml(const std::vector<DeviceInfo>& devices);
 
-  void prepare() noexcept override;
+  void prepare() noexcept;
   // nullopt also where the number is 0 or hidden, as in some containers: nobody with a context uses nothing.
-  std::optional<Bytes> bytes_of_this_process(int ordinal) noexcept override;
-  std::optional<Bytes> free_bytes(int ordinal) noexcept override;
+  std::optional<Bytes> bytes_of_this_process(int ordinal) noexcept;
+  std::optional<Bytes> free_bytes(int ordinal) noexcept;
 
  private:
   struct Library;

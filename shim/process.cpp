@@ -6,10 +6,10 @@
 #include "core/device_budget.h"
 #include "core/stderr_line.h"
 #include "shim/configuration.h"
+#include "shim/cuda_devices.h"
 #include "shim/device_list.h"
 #include "shim/driver.h"
 #include "shim/fork_page.h"
-#include "shim/nvml.h"
 #include "shim/replacements.h"
 
 namespace vramguard {
@@ -30,7 +30,7 @@ Guard* build_guard(const GuardConfig& config) {
     budgets.push_back(resolve_budget(config, device.uuid, device.pci_bus_id, device.ordinal, device.total_bytes));
   }
   static constinit Clock clock;
-  auto* reader = new Nvml(devices);
+  auto* reader = new CudaDevices(devices);
   return new Guard(config, std::move(devices), budgets, *reader, clock);
 }
 

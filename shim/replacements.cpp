@@ -7,6 +7,8 @@
 #include <string_view>
 #include <utility>
 
+#include "shim/driver.h"
+
 namespace vramguard {
 
 namespace {
@@ -37,6 +39,21 @@ bool is_entry(const Map& map, const void* address) {
   return std::ranges::any_of(map, [=](const Replacement& row) { return row.second == address; });
 }
 
+// As driver(): empty of addresses while no driver is loaded, and only then not kept.
+const Map* map() noexcept {
+  if (const Map* known = attached.load(std::memory_order_acquire)) return known;
+  if (driver().own.cuInit == nullptr) return nullptr;
+  Map* fresh = new (std::nothrow) Map;
+  if (fresh == nullptr) return nullptr;
+  const vg_preload_api& api = preload();
+  for (unsigned i = 0; i < kCount; ++i) (*fresh)[i] = {api.driver_symbol(kNames[i]), api.entry(i)};
+  std::sort(fresh->begin(), fresh->end());
+  const Map* expected = nullptr;
+  if (attached.compare_exchange_strong(expected, fresh, std::memory_order_acq_rel)) return fresh;
+  delete fresh;
+  return expected;
+}
+
 void note_unguarded(std::string_view symbol) {
   for (std::size_t i = 0; i < kCount; ++i) {
     if (base_name(kNames[i]) != base_name(symbol)) continue;
@@ -47,22 +64,12 @@ void note_unguarded(std::string_view symbol) {
 
 }  // namespace
 
-bool attach_replacements(const vg_preload_api& preload) noexcept {
-  if (attached.load(std::memory_order_acquire) != nullptr) return true;
-  Map* map = new (std::nothrow) Map;
-  if (map == nullptr) return false;
-  for (unsigned i = 0; i < kCount; ++i) (*map)[i] = {preload.driver_symbol(kNames[i]), preload.entry(i)};
-  std::sort(map->begin(), map->end());
-  const Map* expected = nullptr;
-  if (!attached.compare_exchange_strong(expected, map, std::memory_order_acq_rel)) delete map;
-  return true;
-}
-
 void* replacement_of(const char* symbol, void* address) noexcept {
-  const Map& map = *attached.load(std::memory_order_acquire);
-  const auto found = std::lower_bound(map.begin(), map.end(), Replacement{address, nullptr});
-  if (address != nullptr && found != map.end() && found->first == address) return found->second;
-  if (address != nullptr && symbol != nullptr && !is_entry(map, address)) note_unguarded(symbol);
+  const Map* known = map();
+  if (known == nullptr) return address;
+  const auto found = std::lower_bound(known->begin(), known->end(), Replacement{address, nullptr});
+  if (address != nullptr && found != known->end() && found->first == address) return found->second;
+  if (address != nullptr && symbol != nullptr && !is_entry(*known, address)) note_unguarded(symbol);
   return address;
 }
 

@@ -6,9 +6,6 @@
 
 namespace vramguard {
 
-// Called by vramguard_core_attach, from any number of threads.
-bool attach_replacements(const vg_preload_api& preload) noexcept;
-
 // What a program gets that asked for `symbol` and was given `address` by the driver: our entry if that is a driver
 // function that we wrap, else `address`. A function of the table at an address that we do not know, as a newer driver's
 // next version of it would be, is noted. Thread-safe.

@@ -118,10 +118,12 @@ static void* const* load_core(void) {
   return functions;
 }
 
-static int not_initialized(void) { return 3; /* CUDA_ERROR_NOT_INITIALIZED: what a program without a driver gets */ }
+static int not_initialized(void) {
+  return 3; /* CUDA_ERROR_NOT_INITIALIZED, NVML_ERROR_NOT_SUPPORTED: without a driver */
+}
 
 void* vg_boot(unsigned index) {
-  if (!vg_driver_handle()) return (void*)not_initialized;
+  if (!vg_library_handle(vg_function_name(index))) return (void*)not_initialized;
   if (!vg_disabled()) {
     void* const* functions = load_core();
     return functions ? functions[index] : vg_stand_in(index);

@@ -16,7 +16,8 @@ struct vg_preload_api {
   const char* build; /* VRAMGUARD_VERSION; the two files belong together only when it is equal */
   unsigned function_count;
   struct vg_thread_state* (*thread_state)(void);
-  /* What the program would reach without us: another interposer's function, or the driver's. NULL if there is none. */
+  /* What the program would reach without us: another interposer's function, or the driver's (NVML's for names that
+   * begin with nvml). NULL if there is none, or its library is not loaded. */
   void* (*chain_symbol)(const char* name);
   /* The driver's own function, past every interposer. NULL if this driver does not export it. */
   void* (*driver_symbol)(const char* name);

@@ -31,6 +31,7 @@
         .balign VG_ENTRY_BYTES
 vg_entries:
 #define VG_DRIVER_FUNCTION(symbol, since, parameters) entry symbol
+#define VG_NVML_FUNCTION VG_DRIVER_FUNCTION
 #include "shim/driver_functions.inc"
 #undef VG_DRIVER_FUNCTION
         .balign VG_ENTRY_BYTES

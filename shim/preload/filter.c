@@ -41,7 +41,7 @@ static int hidden_from_global_scope(void* handle, const char* name, const void* 
 
 struct answer vg_filter(void* handle, const char* name, const void* caller, const char* version) {
   struct answer pass = {0, version ? (void*)vg_next_dlvsym() : (void*)vg_next_dlsym()};
-  if (!name || name[0] != 'c' || name[1] != 'u') return pass;
+  if (!name || !(vg_starts_with(name, "cu") || vg_starts_with(name, "nvml"))) return pass;
   const int index = vg_function_index(name);
   if (index < 0) return pass;
 
@@ -52,6 +52,6 @@ struct answer vg_filter(void* handle, const char* name, const void* caller, cons
   if (vg_disabled() || vg_thread.in_driver_call) return pass;
   void* found = ask(handle, name, version);
   if (!found || vg_is_entry(found) || inside(caller, found)) return pass; /* the driver looking itself up included */
-  if (!vg_driver_library_holds(found)) return pass;
+  if (!vg_library_holds(name, found)) return pass;
   return (struct answer){1, vg_entry((unsigned)index)};
 }

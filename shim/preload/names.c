@@ -1,9 +1,11 @@
-/* The names of the table. A linear search: it runs only for names that begin with "cu", a few hundred times a process.
+/* The names of the table. A linear search: it runs only for names that begin with "cu" or "nvml", a few hundred times a
+ * process.
  */
 #include "shim/preload/preload.h"
 
 static const char kNames[] =
 #define VG_DRIVER_FUNCTION(symbol, since, parameters) #symbol "\0"
+#define VG_NVML_FUNCTION VG_DRIVER_FUNCTION
 #include "shim/driver_functions.inc"
 #undef VG_DRIVER_FUNCTION
     ;

@@ -14,6 +14,7 @@ typedef void* (*vg_dlvsym_function)(void* handle, const char* name, const char* 
 
 enum {
 #define VG_DRIVER_FUNCTION(symbol, since, parameters) VG_INDEX_##symbol,
+#define VG_NVML_FUNCTION VG_DRIVER_FUNCTION
 #include "shim/driver_functions.inc"
 #undef VG_DRIVER_FUNCTION
   VG_FUNCTION_COUNT
@@ -31,8 +32,9 @@ vg_dlsym_function vg_libc_dlsym(void); /* libc's, past every interposer */
 int vg_next_is_ours(const struct link_map* object, const char* name);
 
 /* driver_library.c */
-int vg_driver_library_holds(const void* address); /* inside the libcuda that we forward to (the first one seen) */
-void* vg_driver_handle(void);                     /* its handle; NULL while no libcuda is loaded */
+int vg_library_holds(const char* symbol,
+                     const void* address);   /* inside the library of that symbol that we forward to */
+void* vg_library_handle(const char* symbol); /* its handle; NULL while it is not loaded */
 void* vg_chain_symbol(const char* name);
 void* vg_driver_symbol(const char* name);
 

@@ -6,6 +6,7 @@
 
 enum {
 #define VG_DRIVER_FUNCTION(symbol, since, parameters) VG_INDEX_##symbol,
+#define VG_NVML_FUNCTION VG_DRIVER_FUNCTION
 #include "shim/driver_functions.inc"
 #undef VG_DRIVER_FUNCTION
   VG_FUNCTION_COUNT
@@ -13,11 +14,13 @@ enum {
 
 #define VG_DRIVER_FUNCTION(symbol, since, parameters) \
   static int wrapped_##symbol(PARAMETERS) { return ARRIVED ? kFromCore + VG_INDEX_##symbol : kBroken; }
+#define VG_NVML_FUNCTION VG_DRIVER_FUNCTION
 #include "shim/driver_functions.inc"
 #undef VG_DRIVER_FUNCTION
 
 static void* const kFunctions[] = {
 #define VG_DRIVER_FUNCTION(symbol, since, parameters) (void*)wrapped_##symbol,
+#define VG_NVML_FUNCTION VG_DRIVER_FUNCTION
 #include "shim/driver_functions.inc"
 #undef VG_DRIVER_FUNCTION
 };
