@@ -5,10 +5,11 @@
 
 #include "session.h"
 
-enum { kMostThreads = 8 };
+enum { kMostThreads = 8, kBatch = 16 };
 
 struct lane {
   const struct session* session;
+  CUstream stream;  // of stream-ordered pairs, else null
   unsigned long long bytes;
   unsigned rounds;
   unsigned* samples;
@@ -34,32 +35,42 @@ static void* run_pairs(void* argument) {
   struct lane* lane = argument;
   const struct driver* cu = &lane->session->cu;
   MUST(cu->cuCtxSetCurrent(lane->session->context));
+  const int pairs = lane->stream ? kBatch : 1;
   for (unsigned i = 0; i < lane->rounds; ++i) {
     CUdeviceptr address = 0;
     unsigned long long start = now_ns();
-    MUST(cu->cuMemAlloc_v2(&address, lane->bytes));
-    MUST(cu->cuMemFree_v2(address));
-    lane->samples[i] = (unsigned)(now_ns() - start);
+    for (int j = 0; j < pairs; ++j) {
+      if (lane->stream) {
+        MUST(cu->cuMemAllocAsync(&address, lane->bytes, lane->stream));
+        MUST(cu->cuMemFreeAsync(address, lane->stream));
+      } else {
+        MUST(cu->cuMemAlloc_v2(&address, lane->bytes));
+        MUST(cu->cuMemFree_v2(address));
+      }
+    }
+    lane->samples[i] = (unsigned)((now_ns() - start) / (unsigned)pairs);
   }
   return NULL;
 }
 
-static void bench_pairs(const struct session* session, const char* name, unsigned long long bytes, unsigned threads,
-                        unsigned rounds) {
+enum order { kAtOnce, kInStream };
+
+static void bench_pairs(const struct session* session, enum order order, const char* name, unsigned long long bytes,
+                        unsigned threads, unsigned rounds) {
   struct lane lanes[kMostThreads];
   pthread_t ids[kMostThreads];
   unsigned* samples = calloc((size_t)threads * rounds, sizeof *samples);
   for (unsigned i = 0; i < threads; ++i) {
-    lanes[i] = (struct lane){session, bytes, rounds, samples + (size_t)i * rounds};
+    lanes[i] = (struct lane){session, NULL, bytes, rounds, samples + (size_t)i * rounds};
+    if (order == kInStream) MUST(session->cu.cuStreamCreate(&lanes[i].stream, 1));
     pthread_create(&ids[i], NULL, run_pairs, &lanes[i]);
   }
   for (unsigned i = 0; i < threads; ++i) pthread_join(ids[i], NULL);
-  printf("cuMemAlloc + cuMemFree %s, %u thread%s=%u\n", name, threads, threads > 1 ? "s" : "",
+  const char* what = order == kInStream ? "cuMemAllocAsync + cuMemFreeAsync" : "cuMemAlloc + cuMemFree";
+  printf("%s %s, %u thread%s=%u\n", what, name, threads, threads > 1 ? "s" : "",
          median(samples, (size_t)threads * rounds));
   free(samples);
 }
-
-enum { kBatch = 16 };
 
 static void bench_short(const struct session* session, unsigned rounds) {
   unsigned* samples = calloc(rounds, sizeof *samples);
@@ -90,9 +101,22 @@ int main(int argc, char** argv) {
     unsigned long long bytes;
   } kSizes[] = {{"64 KiB", KIB(64)}, {"2 MiB", MIB(2)}, {"16 MiB", MIB(16)}};
   for (unsigned i = 0; i < sizeof kSizes / sizeof kSizes[0]; ++i) {
-    bench_pairs(&session, kSizes[i].name, kSizes[i].bytes, 1, rounds);
-    bench_pairs(&session, kSizes[i].name, kSizes[i].bytes, kMostThreads, rounds / 4);
+    bench_pairs(&session, kAtOnce, kSizes[i].name, kSizes[i].bytes, 1, rounds);
+    bench_pairs(&session, kAtOnce, kSizes[i].name, kSizes[i].bytes, kMostThreads, rounds / 4);
   }
+  CUmemoryPool pool = NULL;
+  unsigned long long keep_all = ~0ULL;
+  MUST(session.cu.cuDeviceGetDefaultMemPool(&pool, session.device));
+  MUST(session.cu.cuMemPoolSetAttribute(pool, 4, &keep_all));
+  bench_pairs(&session, kInStream, "1 MiB", MIB(1), 1, rounds);
+  bench_pairs(&session, kInStream, "1 MiB", MIB(1), kMostThreads, rounds / 4);
+  CUstream stream = NULL;
+  MUST(session.cu.cuStreamCreate(&stream, 1));
+  for (unsigned i = 0; i < 10000; ++i) {
+    CUdeviceptr live = 0;
+    MUST(session.cu.cuMemAllocAsync(&live, KIB(64), stream));
+  }
+  bench_pairs(&session, kInStream, "1 MiB beside 10,000 live", MIB(1), 1, rounds);
   bench_short(&session, rounds);
   return 0;
 }

@@ -1,5 +1,5 @@
-"""CuPy with its default pool: sized to the budget, refused with its own exception, goes on.
-cupy_limit.py BUDGET_BYTES"""
+"""CuPy: sized to the budget, refused with its own exception, goes on.
+cupy_limit.py BUDGET_BYTES [async: its pool over the driver's stream-ordered memory]"""
 
 import sys
 
@@ -9,11 +9,14 @@ from report import check_card, finish, mib, row
 
 CHUNK = 64 << 20
 budget = int(sys.argv[1])
+label = "cupy, async pool" if "async" in sys.argv[2:] else "cupy"
+if "async" in sys.argv[2:]:
+    cupy.cuda.set_allocator(cupy.cuda.MemoryAsyncPool().malloc)
 
 free, total = cupy.cuda.runtime.memGetInfo()
-row(total == budget and free < budget, "cupy memGetInfo", "the budget", f"total {mib(total)}, free {mib(free)}")
+row(total == budget and free < budget, f"{label}: memGetInfo", "the budget", f"total {mib(total)}, free {mib(free)}")
 memory = cupy.cuda.runtime.getDeviceProperties(0)["totalGlobalMem"]
-row(memory == budget, "cupy device properties", "the budget", mib(memory))
+row(memory == budget, f"{label}: device properties", "the budget", mib(memory))
 
 held = []
 refusal = None
@@ -24,12 +27,12 @@ while refusal is None and len(held) * CHUNK < 2 * budget:
         refusal = error
 allocated = len(held) * CHUNK
 row(
-    isinstance(refusal, cupy.cuda.memory.OutOfMemoryError) and budget * 0.7 < allocated < budget,
-    "cupy is refused",
+    (isinstance(refusal, cupy.cuda.memory.OutOfMemoryError) or "MemoryAllocation" in str(refusal)) and budget * 0.7 < allocated < budget,
+    f"{label} is refused",
     "OutOfMemoryError",
     f"{type(refusal).__name__} at {mib(allocated)}",
 )
-check_card(budget, "cupy")
+check_card(budget, label)
 
 refusal = None
 del held[len(held) // 2 :]
@@ -37,7 +40,7 @@ cupy.get_default_memory_pool().free_all_blocks()
 try:
     values = cupy.arange(1_000_000, dtype=cupy.int64)
     total = int((values * 2).sum())
-    row(total == 999_999_000_000, "cupy goes on", "sum 999999000000", f"sum {total}")
+    row(total == 999_999_000_000, f"{label} goes on", "sum 999999000000", f"sum {total}")
 except Exception as error:
-    row(False, "cupy goes on", "a right sum", f"{type(error).__name__}: {error}")
+    row(False, f"{label} goes on", "a right sum", f"{type(error).__name__}: {error}")
 finish()

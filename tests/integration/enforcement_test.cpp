@@ -44,7 +44,8 @@ int count_of_fill(const std::string& line) {
 
 std::unique_ptr<Process> open(Host& host, const std::string& file, const std::string& way, const std::string& budget,
                               const std::string& sim = "sim") {
-  auto process = host.start(program(file), {way}, {.budget = budget, .sim = sim});
+  auto process =
+      host.start(program(file), {way}, {.budget = budget, .env = {{"VRAMGUARD_MANAGED", "count"}}, .sim = sim});
   REQUIRE(answer(*process, "init 0") == "init 0");
   REQUIRE(answer(*process, "retain 0") == "retain 0 0");
   return process;

@@ -25,10 +25,12 @@ constexpr Ending kEndings[] = {
     {"SIGSEGV", ExitRecord::NotReached},     {"exec", ExitRecord::NotReached},
 };
 
-// The driver's calls after the program said that it leaves, "name result" each.
+// The driver's calls after the program said that it leaves, "name result" each. The watchdog's looks at NVML go on
+// while threads of the program do.
 std::vector<std::string> calls_after_leaving(const std::string& trace) {
   std::vector<std::string> calls;
   for (const std::string& line : vramguard::lines_of(trace)) {
+    if (line.starts_with("nvmlDevice")) continue;
     calls.push_back(line.substr(0, line.rfind(' ')));
     if (calls.back() == "cuDriverGetVersion 0") calls.clear();
   }

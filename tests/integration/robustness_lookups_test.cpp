@@ -47,7 +47,8 @@ TEST_CASE("with the driver in the process the only other answers are those for i
   }
   std::set<std::string> expected;
   for (const std::string handle : {"RTLD_DEFAULT", "RTLD_NEXT", "program", "library"}) {
-    for (const std::string name : {"cuInit", "cuMemAlloc_v2", "cuGetProcAddress", "cuMemGetInfo_v2", "cuMemFree"}) {
+    for (const std::string name : {"cuInit", "cuMemAlloc_v2", "cuGetProcAddress", "cuMemGetInfo_v2", "cuMemFree",
+                                   "cuMemAllocHost_v2", "cuMemFreeHost"}) {
       expected.insert("dlsym " + handle + " " + name);
     }
   }

@@ -3,41 +3,37 @@
 #ifndef VRAMGUARD_TEST_DRIVER_API_H
 #define VRAMGUARD_TEST_DRIVER_API_H
 
-#include <stddef.h>
-#include <stdint.h>
-
-typedef int CUresult;
-typedef int CUdevice;
-typedef unsigned long long CUdeviceptr;
-typedef unsigned int CUdeviceptr_v1;
-typedef struct CUctx_st* CUcontext;
-typedef struct CUstream_st* CUstream;
-typedef uint64_t cuuint64_t;
-typedef int CUdriverProcAddressQueryResult;
-typedef struct CUexecAffinityParam CUexecAffinityParam;
-typedef struct CUctxCreateParams CUctxCreateParams;
-typedef struct {
-  char bytes[16];
-} CUuuid;
+#include "tests/support/driver_types.h"
 
 /* Every row of the table of wrapped functions, and these that are not wrapped: F(symbol, parameters). */
-#define OTHER_DRIVER_FUNCTIONS(F)                                                      \
-  F(cuDriverGetVersion, (int* version))                                                \
-  F(cuDeviceGetCount, (int* count))                                                    \
-  F(cuDeviceGet, (CUdevice * device, int ordinal))                                     \
-  F(cuDeviceGetName, (char* name, int size, CUdevice device))                          \
-  F(cuDeviceGetUuid, (CUuuid * uuid, CUdevice device))                                 \
-  F(cuDeviceGetPCIBusId, (char* text, int size, CUdevice device))                      \
-  F(cuDeviceGetAttribute, (int* value, int attribute, CUdevice device))                \
-  F(cuCtxSetCurrent, (CUcontext context))                                              \
-  F(cuCtxGetCurrent, (CUcontext * context))                                            \
-  F(cuCtxGetDevice, (CUdevice * device))                                               \
-  F(cuCtxPushCurrent_v2, (CUcontext context))                                          \
-  F(cuCtxPopCurrent_v2, (CUcontext * context))                                         \
-  F(cuPointerGetAttribute, (void* data, int attribute, CUdeviceptr address))           \
-  F(cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t * size, CUdeviceptr address)) \
-  F(cuMemsetD8_v2, (CUdeviceptr address, unsigned char value, size_t bytes))           \
-  F(cuDeviceCanAccessPeer, (int* can, CUdevice device, CUdevice peer))                 \
+#define OTHER_DRIVER_FUNCTIONS(F)                                                                            \
+  F(cuDriverGetVersion, (int* version))                                                                      \
+  F(cuDeviceGetCount, (int* count))                                                                          \
+  F(cuDeviceGet, (CUdevice * device, int ordinal))                                                           \
+  F(cuDeviceGetName, (char* name, int size, CUdevice device))                                                \
+  F(cuDeviceGetUuid, (CUuuid * uuid, CUdevice device))                                                       \
+  F(cuDeviceGetPCIBusId, (char* text, int size, CUdevice device))                                            \
+  F(cuDeviceGetAttribute, (int* value, int attribute, CUdevice device))                                      \
+  F(cuCtxSetCurrent, (CUcontext context))                                                                    \
+  F(cuCtxGetCurrent, (CUcontext * context))                                                                  \
+  F(cuCtxGetDevice, (CUdevice * device))                                                                     \
+  F(cuCtxPushCurrent_v2, (CUcontext context))                                                                \
+  F(cuCtxPopCurrent_v2, (CUcontext * context))                                                               \
+  F(cuPointerGetAttribute, (void* data, int attribute, CUdeviceptr address))                                 \
+  F(cuMemGetAddressRange_v2, (CUdeviceptr * base, size_t * size, CUdeviceptr address))                       \
+  F(cuMemsetD8_v2, (CUdeviceptr address, unsigned char value, size_t bytes))                                 \
+  F(cuDeviceCanAccessPeer, (int* can, CUdevice device, CUdevice peer))                                       \
+  F(cuStreamCreate, (CUstream * stream, unsigned flags))                                                     \
+  F(cuStreamSynchronize, (CUstream stream))                                                                  \
+  F(cuStreamEndCapture, (CUstream stream, CUgraph * graph))                                                  \
+  F(cuMemAddressReserve,                                                                                     \
+    (CUdeviceptr * address, size_t bytes, size_t alignment, CUdeviceptr at, unsigned long long flags))       \
+  F(cuMemPoolSetAttribute, (CUmemoryPool pool, int attribute, void* value))                                  \
+  F(cuDeviceGetDefaultMemPool, (CUmemoryPool * pool, CUdevice device))                                       \
+  F(cuGraphCreate, (CUgraph * graph, unsigned flags))                                                        \
+  F(cuGraphDestroy, (CUgraph graph))                                                                         \
+  F(cuGraphAddMemFreeNode,                                                                                   \
+    (CUgraphNode * node, CUgraph graph, const CUgraphNode* dependencies, size_t count, CUdeviceptr address)) \
   F(cuGetErrorName, (CUresult error, const char** text))
 
 struct driver {

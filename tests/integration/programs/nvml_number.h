@@ -39,4 +39,36 @@ static inline unsigned long long nvml_bytes(unsigned gpu) {
   return 0;
 }
 
+struct nvml_memory_numbers {
+  unsigned long long total, free, used;
+};
+
+static inline void* nvml_device(unsigned gpu) {
+  int (*init)(void), (*by_index)(unsigned, void**);
+  *(void**)&init = nvml_function("nvmlInit_v2");
+  *(void**)&by_index = nvml_function("nvmlDeviceGetHandleByIndex_v2");
+  void* device = NULL;
+  if (init() || by_index(gpu, &device)) exit(3);
+  return device;
+}
+
+static inline struct nvml_memory_numbers nvml_memory(unsigned gpu) {
+  int (*get)(void*, struct nvml_memory_numbers*);
+  *(void**)&get = nvml_function("nvmlDeviceGetMemoryInfo");
+  struct nvml_memory_numbers numbers;
+  if (get(nvml_device(gpu), &numbers)) exit(3);
+  return numbers;
+}
+
+static inline struct nvml_memory_numbers nvml_memory_v2(unsigned gpu) {
+  struct {
+    unsigned version;
+    unsigned long long total, reserved, free, used;
+  } memory = {sizeof memory | 2u << 24, 0, 0, 0, 0};
+  int (*get)(void*, void*);
+  *(void**)&get = nvml_function("nvmlDeviceGetMemoryInfo_v2");
+  if (get(nvml_device(gpu), &memory)) exit(3);
+  return (struct nvml_memory_numbers){memory.total, memory.free, memory.used};
+}
+
 #endif
