@@ -68,6 +68,17 @@ check_python() {
   fi
 }
 
+check_nccl() {
+  local cards=0 limit_s=200
+  [[ -z $simulated ]] && cards=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU')
+  if ((cards < 2)) || ! has_module torch; then
+    skip 'NCCL all-reduce on two cards' "needs two cards and PyTorch; here $cards"
+    return
+  fi
+  guarded nccl 6GiB python3 "$sources/torch_nccl.py" "$(bytes_of_gib 6)"
+  was_guarded nccl && take_rows nccl
+}
+
 check_books() {
   local gib=16 operations=20000
   ((card_bytes < 24 << 30)) && gib=$((card_bytes * 6 / 10 >> 30))

@@ -11,7 +11,9 @@ def row(ok, name, expected, seen):
     global failures
     failures += not ok
     seen = " ".join(str(seen).split())
-    print("\t".join(["row", "PASS" if ok else "FAIL", name, expected, seen[:160]]), flush=True)
+    # In one piece: several processes may report at once.
+    sys.stdout.write("\t".join(["row", "PASS" if ok else "FAIL", name, expected, seen[:160]]) + "\n")
+    sys.stdout.flush()
 
 
 def finish():
