@@ -2,7 +2,6 @@
 // own numbers, to the byte. Small arrays share pages that nobody shows: with them the books are never below the truth,
 // and at most a page for each live one above it. mixed OPERATIONS THREADS [SMALL_ARRAYS: 0 leaves them out]
 #include <pthread.h>
-#include <time.h>
 
 #include "session.h"
 
@@ -192,12 +191,6 @@ static void* work(void* argument) {
   for (int i = 0; i < kSlots; ++i) give(worker, &worker->slots[i]);
   MUST(cu->cuStreamSynchronize(worker->stream));
   return NULL;
-}
-
-// What no call shows, as the driver's own small needs, is seen four times a second.
-static void look_around(void) {
-  const struct timespec moment = {0, 400000000};
-  nanosleep(&moment, NULL);
 }
 
 static void start(struct worker* worker, int number) {

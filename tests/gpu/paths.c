@@ -280,6 +280,7 @@ int main(int argc, char** argv) {
   const unsigned long long budget = parse_bytes(argc, argv, 1, GIB(2));
   session = session_start();
   MUST(cu->cuStreamCreate(&stream, 1));
+  look_around();
   for (size_t i = 0; i < sizeof kPaths / sizeof kPaths[0]; ++i) {
     if (argc > 2 && strcmp(argv[2], kPaths[i].name) != 0) continue;
     walk(&kPaths[i], budget);
