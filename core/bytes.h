@@ -25,6 +25,11 @@ constexpr Bytes round_up(Bytes value, Bytes step) {
   return value > largest ? largest : value - rest + step;
 }
 
+constexpr Bytes saturating_product(Bytes a, Bytes b) {
+  Bytes product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
 // What a size in the configuration can be: bytes, a share of something known later, or no limit at all.
 struct Percent {
   double value;  // 0 < value <= 100

@@ -175,6 +175,7 @@ class Guard final : private BackgroundThread::Work {
   void contexts_changed(GuardedDevice& device, int by, bool write_record) noexcept;
   void say_first_oom() noexcept;
   void write_now_if_alone() noexcept;
+  void post_returned(const LogRecord& record) noexcept;
 
   const GuardConfig config_;
   DeviceReader& reader_;

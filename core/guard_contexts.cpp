@@ -147,10 +147,11 @@ void Guard::look_at_devices() noexcept {
     device.card_free.store(card.value_or(kUnlimitedBytes), std::memory_order_relaxed);
     const Look look = look_for_unseen(device, 0);
     Measured measured = look.measured;
-    if (look.measured == Measured::Yes) {
-      const Bytes more = look.unseen - std::min(look.before, look.unseen);
-      if (more > 0) std::this_thread::sleep_for(kBetweenLooks);
-      measured = measure_unseen(device, more);
+    if (measured == Measured::Yes && look.unseen > look.before) {
+      std::this_thread::sleep_for(kBetweenLooks);
+      measured = measure_unseen(device, look.unseen - look.before);
+    } else if (measured == Measured::Yes && !device.memory.replace_unseen(look.before, look.unseen)) {
+      measured = Measured::Disturbed;
     }
     if (measured == Measured::Disturbed) watchdog_.expect(kMeasureAgainAfter);
   }

@@ -73,9 +73,7 @@ void Guard::refused(GuardedDevice& device, const Refusal& refusal) noexcept {
       .add("graph_bytes", memory.held(BoundedHolder::Graphs))
       .add("array_bytes", memory.held(Holder::Array))
       .add("context_bytes", memory.unseen());
-  post(returned);
-  // Programs are killed for running out of memory: the last word must be on the disk by then.
-  if (has_thread_) log_.wait_written(kPatience);
+  post_returned(returned);
 
   const Bytes limit = budget != kUnlimitedBytes ? budget : device.info.total_bytes;
   if (refusal.requested <= limit) memory.oom_was_returned(clock_.now());
@@ -101,15 +99,21 @@ void Guard::pinned_refused(const char* api, Bytes bytes) noexcept {
            .add("request_bytes", bytes)
            .add("short_bytes", missing)
            .add("scope", "host_pinned"));
-  post(LogRecord(Event::OomReturned)
-           .add("api", api)
-           .add("tid", thread)
-           .add("request_bytes", bytes)
-           .add("short_bytes", missing)
-           .add("used_bytes", used)
-           .add("budget_bytes", limit)
-           .add("scope", "host_pinned")
-           .add("policy", "fail"));
+  post_returned(LogRecord(Event::OomReturned)
+                    .add("api", api)
+                    .add("tid", thread)
+                    .add("request_bytes", bytes)
+                    .add("short_bytes", missing)
+                    .add("used_bytes", used)
+                    .add("budget_bytes", limit)
+                    .add("scope", "host_pinned")
+                    .add("policy", "fail"));
+}
+
+// Programs are killed for running out of memory: the last word must be on the disk by then.
+void Guard::post_returned(const LogRecord& record) noexcept {
+  post(record);
+  if (has_thread_) log_.wait_written(kPatience);
 }
 
 void Guard::guard_failed(std::string_view where, std::string_view what) noexcept {

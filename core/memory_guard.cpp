@@ -203,28 +203,23 @@ bool MemoryGuard::wait_for_calls(Bytes requested, int patience_ms) noexcept {
 
 void MemoryGuard::set_unseen(Bytes bytes) noexcept {
   const std::lock_guard lock(measured_mutex_);
-  const Bytes before = unseen_.exchange(bytes);
-  remeasured({before, bytes}, {before, bytes});
+  change_unseen(bytes);
 }
 
 void MemoryGuard::add_unseen(Bytes bytes) noexcept {
   const std::lock_guard lock(measured_mutex_);
-  const Bytes before = unseen_.fetch_add(bytes);
-  remeasured({before, before + bytes}, {before, before + bytes});
+  change_unseen(unseen() + bytes);
 }
 
 void MemoryGuard::lower_unseen(Bytes bytes) noexcept {
   const std::lock_guard lock(measured_mutex_);
-  const Bytes before = unseen_.load(), after = before - std::min(before, bytes);
-  unseen_.store(after);
-  remeasured({before, after}, {before, after});
+  change_unseen(unseen() - std::min(unseen(), bytes));
 }
 
 bool MemoryGuard::replace_unseen(Bytes before, Bytes after) noexcept {
   const std::lock_guard lock(measured_mutex_);
-  if (unseen_.load() != before) return false;
-  unseen_.store(after);
-  remeasured({before, after}, {before, after});
+  if (unseen() != before) return false;
+  change_unseen(after);
   return true;
 }
 
@@ -233,11 +228,15 @@ void MemoryGuard::settle_unseen(Reservation& reservation, Bytes bytes) noexcept 
     const std::lock_guard lock(measured_mutex_);
     const Bytes paid = std::min(bytes, reservation.bytes_);
     reservation.bytes_ -= paid;
-    const Bytes before = unseen_.fetch_add(bytes);
-    remeasured({before + paid, before + bytes}, {before, before + bytes});
+    change_unseen(unseen() + bytes, paid);
   }
   statistics_.count_allocation();
   reservation.end();
+}
+
+void MemoryGuard::change_unseen(Bytes after, Bytes paid) noexcept {
+  const Bytes before = unseen_.exchange(after);
+  remeasured({before + paid, after}, {before, after});
 }
 
 // What was measured anew: the budget follows whether it fits or not, and `used` never exceeds what is admitted.

@@ -153,6 +153,8 @@ class MemoryGuard {
     Bytes before, after;
   };
   void remeasured(Step charged, Step used) noexcept;
+  // With measured_mutex_ held. `paid` of the growth is in the budget already.
+  void change_unseen(Bytes after, Bytes paid = 0) noexcept;
   BoundedCharge& bounded(BoundedHolder holder) noexcept { return bounded_[static_cast<std::size_t>(holder)]; }
   const BoundedCharge& bounded(BoundedHolder holder) const noexcept {
     return bounded_[static_cast<std::size_t>(holder)];

@@ -24,19 +24,14 @@ Bytes bytes_of_format(int format) noexcept {
   }
 }
 
-Bytes product(Bytes a, Bytes b) noexcept {
-  Bytes result = 0;
-  return __builtin_mul_overflow(a, b, &result) ? UINT64_MAX : result;
-}
-
 // One level, laid out in blocks of 64 bytes by 8 rows.
 Bytes level_bytes(const CUDA_ARRAY3D_DESCRIPTOR& d, unsigned int level) noexcept {
   const auto at_level = [level](std::size_t extent) { return std::max<Bytes>(level < 64 ? extent >> level : 0, 1); };
   const bool layered = (d.Flags & (CUDA_ARRAY3D_LAYERED | CUDA_ARRAY3D_CUBEMAP)) != 0;
-  const Bytes row = round_up(product(at_level(d.Width), bytes_of_format(d.Format) * d.NumChannels), 64);
+  const Bytes row = round_up(saturating_product(at_level(d.Width), bytes_of_format(d.Format) * d.NumChannels), 64);
   const Bytes rows = d.Height > 0 ? round_up(at_level(d.Height), 8) : 1;
   const Bytes slices = layered ? std::max<Bytes>(d.Depth, 1) : at_level(d.Depth);
-  return product(product(row, rows), slices);
+  return saturating_product(saturating_product(row, rows), slices);
 }
 
 Bytes estimate(const CUDA_ARRAY3D_DESCRIPTOR& descriptor, unsigned int levels) noexcept {
@@ -49,23 +44,17 @@ Bytes estimate(const CUDA_ARRAY3D_DESCRIPTOR& descriptor, unsigned int levels) n
   return round_up(sum, kStep);
 }
 
-std::optional<Bytes> ask_twin(const CUDA_ARRAY3D_DESCRIPTOR& shape, CUdevice device) noexcept {
-  CUarray twin = nullptr;
+// Makes the twin, asks it and destroys it. `levels` is the one more argument of mipmapped arrays.
+template <typename Array, typename... Levels>
+std::optional<Bytes> ask_twin(CUresult (*DriverFunctions::*create)(Array*, const CUDA_ARRAY3D_DESCRIPTOR*, Levels...),
+                              CUresult (*DriverQueries::*requirement)(CUDA_ARRAY_MEMORY_REQUIREMENTS*, Array, CUdevice),
+                              CUresult (*DriverFunctions::*destroy)(Array), CUdevice device,
+                              const CUDA_ARRAY3D_DESCRIPTOR& shape, Levels... levels) noexcept {
+  Array twin = nullptr;
   CUDA_ARRAY_MEMORY_REQUIREMENTS requirements{};
-  if (forward(&DriverFunctions::cuArray3DCreate_v2, &twin, &shape) != CUDA_SUCCESS) return std::nullopt;
-  const bool known = ask(&DriverQueries::cuArrayGetMemoryRequirements, &requirements, twin, device) == CUDA_SUCCESS;
-  forward(&DriverFunctions::cuArrayDestroy, twin);
-  return known ? std::optional<Bytes>(requirements.size) : std::nullopt;
-}
-
-std::optional<Bytes> ask_mipmapped_twin(const CUDA_ARRAY3D_DESCRIPTOR& shape, unsigned int levels,
-                                        CUdevice device) noexcept {
-  CUmipmappedArray twin = nullptr;
-  CUDA_ARRAY_MEMORY_REQUIREMENTS requirements{};
-  if (forward(&DriverFunctions::cuMipmappedArrayCreate, &twin, &shape, levels) != CUDA_SUCCESS) return std::nullopt;
-  const bool known =
-      ask(&DriverQueries::cuMipmappedArrayGetMemoryRequirements, &requirements, twin, device) == CUDA_SUCCESS;
-  forward(&DriverFunctions::cuMipmappedArrayDestroy, twin);
+  if (forward(create, &twin, &shape, levels...) != CUDA_SUCCESS) return std::nullopt;
+  const bool known = ask(requirement, &requirements, twin, device) == CUDA_SUCCESS;
+  forward(destroy, twin);
   return known ? std::optional<Bytes>(requirements.size) : std::nullopt;
 }
 
@@ -77,7 +66,11 @@ std::optional<Bytes> array_requirement(const CUDA_ARRAY3D_DESCRIPTOR& descriptor
   const RelaxedCapture relaxed;
   CUDA_ARRAY3D_DESCRIPTOR shape = descriptor;
   shape.Flags |= CUDA_ARRAY3D_DEFERRED_MAPPING;
-  return levels == 0 ? ask_twin(shape, device) : ask_mipmapped_twin(shape, levels, device);
+  return levels == 0
+             ? ask_twin(&DriverFunctions::cuArray3DCreate_v2, &DriverQueries::cuArrayGetMemoryRequirements,
+                        &DriverFunctions::cuArrayDestroy, device, shape)
+             : ask_twin(&DriverFunctions::cuMipmappedArrayCreate, &DriverQueries::cuMipmappedArrayGetMemoryRequirements,
+                        &DriverFunctions::cuMipmappedArrayDestroy, device, shape, levels);
 }
 
 }  // namespace vramguard

@@ -10,11 +10,6 @@ namespace {
 // Rows are padded to this on every device seen so far; it only bounds the request, the driver tells the real pitch.
 constexpr Bytes kPitchAlignment = 512;
 
-Bytes saturating_product(Bytes a, Bytes b) {
-  Bytes product = 0;
-  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
-}
-
 // The 32-bit and the 64-bit forms differ in their types alone. A call without an output is the driver's to refuse.
 template <typename Pointer, typename Size>
 CUresult allocate(const char* api, CUresult (*DriverFunctions::*function)(Pointer*, Size), Pointer* dptr, Size bytes) {

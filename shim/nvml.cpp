@@ -15,13 +15,9 @@ namespace vramguard {
 namespace {
 
 // From nvml.h; the layouts are fixed by the version suffix of the function that takes them.
-using nvmlDevice_t = void*;
-constexpr int NVML_SUCCESS = 0;
+using abi::NVML_SUCCESS, abi::nvmlDevice_t, abi::nvmlMemory_t;
 constexpr int NVML_ERROR_INSUFFICIENT_SIZE = 7;
 
-struct nvmlMemory_t {
-  unsigned long long total, free, used;
-};
 struct nvmlProcessInfo_t {  // of ..._v2 and ..._v3
   unsigned int pid;
   unsigned long long used_gpu_memory;
@@ -95,7 +91,7 @@ void* Nvml::handle(int ordinal) noexcept {
 }
 
 std::optional<Bytes> Nvml::bytes_of_this_process(int ordinal) noexcept {
-  void* device = handle(ordinal);
+  const auto device = static_cast<nvmlDevice_t>(handle(ordinal));
   if (device == nullptr) return std::nullopt;
   const auto pid = static_cast<unsigned>(getpid());
   std::array<nvmlProcessInfo_t, kUsualProcesses> few;
@@ -111,7 +107,7 @@ std::optional<Bytes> Nvml::bytes_of_this_process(int ordinal) noexcept {
 }
 
 std::optional<Bytes> Nvml::free_bytes(int ordinal) noexcept {
-  void* device = handle(ordinal);
+  const auto device = static_cast<nvmlDevice_t>(handle(ordinal));
   nvmlMemory_t memory{};
   if (device == nullptr || loaded()->memory(device, &memory) != NVML_SUCCESS) return std::nullopt;
   return memory.free;

@@ -3,7 +3,7 @@
 // and at most a page for each live one above it. mixed OPERATIONS THREADS [SMALL_ARRAYS: 0 leaves them out]
 #include <pthread.h>
 
-#include "session.h"
+#include "kinds.h"
 
 enum { kMostThreads = 16, kSlots = 24, kRounds = 10 };
 enum kind { kNothing, kLinear, kPitched, kPooled, kOwnPooled, kHandle, kMapping, kArray, kMipmaps, kGraph, kKinds };
@@ -29,15 +29,6 @@ static pthread_barrier_t quiet;
 
 #define cu (&session.cu)
 
-static CUmemAllocationProp on_device(void) {
-  CUmemAllocationProp prop;
-  memset(&prop, 0, sizeof prop);
-  prop.type = 1;
-  prop.location.type = 1;
-  prop.location.id = session.device;
-  return prop;
-}
-
 static CUresult take_array(struct worker* worker, struct slot* slot, int levels) {
   const size_t most = small_arrays ? 700 : 500;
   const size_t least = small_arrays ? 0 : 1100;  // 4 bytes each: over 1 MiB
@@ -51,33 +42,13 @@ static CUresult take_array(struct worker* worker, struct slot* slot, int levels)
   return code;
 }
 
-static CUresult take_mapping(struct slot* slot) {
-  CUmemGenericAllocationHandle handle = 0;
-  const CUmemAllocationProp prop = on_device();
-  CUresult code = cu->cuMemCreate(&handle, slot->bytes, &prop, 0);
-  if (code != CUDA_SUCCESS) return code;
-  CUdeviceptr address = 0;
-  MUST(cu->cuMemAddressReserve(&address, slot->bytes, 0, 0, 0));
-  MUST(cu->cuMemMap(address, slot->bytes, 0, handle, 0));
-  MUST(cu->cuMemRelease(handle));
-  slot->item = address;
-  return code;
-}
-
 // A graph that allocates and frees, launched twice: its memory stays until it is trimmed.
 static CUresult run_graph(struct worker* worker, unsigned long long bytes) {
-  CUgraph graph = NULL;
   CUgraphNode node = NULL, end = NULL;
   CUgraphExec exec = NULL;
-  CUDA_MEM_ALLOC_NODE_PARAMS params;
-  memset(&params, 0, sizeof params);
-  params.poolProps.allocType = 1;
-  params.poolProps.location.type = 1;
-  params.poolProps.location.id = session.device;
-  params.bytesize = bytes;
-  MUST(cu->cuGraphCreate(&graph, 0));
-  MUST(cu->cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params));
-  MUST(cu->cuGraphAddMemFreeNode(&end, graph, &node, 1, params.dptr));
+  CUdeviceptr address = 0;
+  CUgraph graph = make_graph(&session, bytes, &address, &node);
+  MUST(cu->cuGraphAddMemFreeNode(&end, graph, &node, 1, address));
   MUST(cu->cuGraphInstantiateWithFlags(&exec, graph, 0));
   CUresult code = cu->cuGraphLaunch(exec, worker->stream);
   if (code == CUDA_SUCCESS) code = cu->cuGraphLaunch(exec, worker->stream);
@@ -89,7 +60,7 @@ static CUresult run_graph(struct worker* worker, unsigned long long bytes) {
 
 static CUresult take(struct worker* worker, struct slot* slot) {
   const unsigned long long any = random_bytes(&worker->random, MIB(24));
-  const CUmemAllocationProp prop = on_device();
+  const CUmemAllocationProp prop = on_device(&session);
   CUdeviceptr address = 0;
   size_t pitch = 0;
   CUresult code;
@@ -114,7 +85,7 @@ static CUresult take(struct worker* worker, struct slot* slot) {
     case kHandle:
       return cu->cuMemCreate(&slot->item, slot->bytes, &prop, 0);
     case kMapping:
-      return take_mapping(slot);
+      return map_memory(&session, slot->bytes, &slot->item);
     case kArray:
       return take_array(worker, slot, 0);
     case kMipmaps:
@@ -144,8 +115,7 @@ static void give(struct worker* worker, struct slot* slot) {
       MUST(cu->cuMemRelease(slot->item));
       break;
     case kMapping:
-      MUST(cu->cuMemUnmap(slot->item, slot->bytes));
-      MUST(cu->cuMemAddressFree(slot->item, slot->bytes));
+      unmap_memory(&session, slot->item, slot->bytes);
       break;
     case kArray:
       MUST(cu->cuArrayDestroy((CUarray)slot->item));
@@ -194,14 +164,9 @@ static void* work(void* argument) {
 }
 
 static void start(struct worker* worker, int number) {
-  CUmemPoolProps props;
-  memset(&props, 0, sizeof props);
-  props.allocType = 1;
-  props.location.type = 1;
-  props.location.id = session.device;
   memset(worker, 0, sizeof *worker);
   worker->random = 88172645463325252ULL + 7919ULL * (unsigned)number;
-  MUST(cu->cuMemPoolCreate(&worker->pool, &props));
+  worker->pool = make_pool(&session);
   MUST(cu->cuStreamCreate(&worker->stream, 1));
 }
 

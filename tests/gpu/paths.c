@@ -1,6 +1,6 @@
 // Takes memory by every path until refused: the card must then have given the budget, not more and not much less.
 // Every path ends with everything given back, and the next request served. paths BUDGET_BYTES [NAME]
-#include "session.h"
+#include "kinds.h"
 
 enum { kMost = 1 << 16 };
 
@@ -58,50 +58,25 @@ static CUresult take_from_own(unsigned long long bytes) {
 static void free_async(unsigned long long item) { MUST(cu->cuMemFreeAsync(item, stream)); }
 static void free_pooled_as_linear(unsigned long long item) { MUST(cu->cuMemFree_v2(item)); }
 
-static void make_own_pool(void) {
-  CUmemPoolProps props;
-  memset(&props, 0, sizeof props);
-  props.allocType = 1;
-  props.location.type = 1;
-  props.location.id = session.device;
-  MUST(cu->cuMemPoolCreate(&own_pool, &props));
-}
+static void make_own_pool(void) { own_pool = make_pool(&session); }
 
 // --- virtual memory management
-static CUmemAllocationProp on_device(void) {
-  CUmemAllocationProp prop;
-  memset(&prop, 0, sizeof prop);
-  prop.type = 1;
-  prop.location.type = 1;
-  prop.location.id = session.device;
-  return prop;
-}
 static CUresult take_handle(unsigned long long bytes) {
   CUmemGenericAllocationHandle handle = 0;
-  const CUmemAllocationProp prop = on_device();
+  const CUmemAllocationProp prop = on_device(&session);
   const CUresult code = cu->cuMemCreate(&handle, bytes, &prop, 0);
   return kept(code, handle, bytes);
 }
 static void release_handle(unsigned long long item) { MUST(cu->cuMemRelease(item)); }
 
-// The handle goes at once; the mapping keeps the memory.
 static unsigned long long mapped_bytes;
 static CUresult take_mapping(unsigned long long bytes) {
-  CUmemGenericAllocationHandle handle = 0;
-  const CUmemAllocationProp prop = on_device();
-  CUresult code = cu->cuMemCreate(&handle, bytes, &prop, 0);
-  if (code != CUDA_SUCCESS) return code;
   CUdeviceptr address = 0;
-  MUST(cu->cuMemAddressReserve(&address, bytes, 0, 0, 0));
-  MUST(cu->cuMemMap(address, bytes, 0, handle, 0));
-  MUST(cu->cuMemRelease(handle));
+  const CUresult code = map_memory(&session, bytes, &address);
   mapped_bytes = bytes;
   return kept(code, address, bytes);
 }
-static void unmap(unsigned long long item) {
-  MUST(cu->cuMemUnmap(item, mapped_bytes));
-  MUST(cu->cuMemAddressFree(item, mapped_bytes));
-}
+static void unmap(unsigned long long item) { unmap_memory(&session, item, mapped_bytes); }
 
 // --- arrays
 enum { kFloat = 0x20, kUint8 = 0x01 };
@@ -149,18 +124,8 @@ static CUresult launch(CUgraph graph, unsigned long long bytes) {
 }
 static CUdeviceptr graph_addresses[kMost];
 static CUresult take_node(unsigned long long bytes) {
-  CUgraph graph = NULL;
   CUgraphNode node = NULL;
-  CUDA_MEM_ALLOC_NODE_PARAMS params;
-  memset(&params, 0, sizeof params);
-  params.poolProps.allocType = 1;
-  params.poolProps.location.type = 1;
-  params.poolProps.location.id = session.device;
-  params.bytesize = bytes;
-  MUST(cu->cuGraphCreate(&graph, 0));
-  MUST(cu->cuGraphAddMemAllocNode(&node, graph, NULL, 0, &params));
-  graph_addresses[hoard.count] = params.dptr;
-  return launch(graph, bytes);
+  return launch(make_graph(&session, bytes, &graph_addresses[hoard.count], &node), bytes);
 }
 static CUresult take_captured(unsigned long long bytes) {
   CUgraph graph = NULL;
