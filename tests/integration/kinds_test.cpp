@@ -109,6 +109,17 @@ TEST_CASE("arrays leave the books with their context") {
   CHECK(answers(host, "array 2048 2048 0 0\narray 100 100 0 0\nreset\ndevice 0\nused\n").back() == used(0));
 }
 
+TEST_CASE(
+    "where NVML tells nothing, arrays leave the books with their context and a destroyed pool's rest stays in them") {
+  constexpr std::uint64_t kEstimate = 600_MiB;  // what a context is charged then
+  const Options hidden{.env = {{"VGSIM_NVML", "hidden"}}};
+  Host host;
+  CHECK(answers(host, "array 2048 2048 0 0\nused\nreset\ndevice 0\nused\n", hidden) ==
+        Answers{"0 0", std::to_string(kEstimate + 16_MiB), "0", "0 0", std::to_string(kEstimate)});
+  CHECK(answers(host, "pool\nfrom 0 " + mib(100) + "\nend_pool 0\nused\n", hidden).back() ==
+        std::to_string(kEstimate + 128_MiB));
+}
+
 TEST_CASE("a graph costs nothing until it is launched, and then until its memory is trimmed") {
   Host host;
   CHECK(
@@ -184,4 +195,16 @@ TEST_CASE("calls that name another device than the current one are charged there
   CHECK(lines.at(9) == "used " + used(128_MiB + 64_MiB + 64_MiB));
   CHECK(lines.at(14) == "used " + used(0));
   process->finish();
+}
+
+TEST_CASE("a stream's own device decides whether its allocation fits, not the current one") {
+  Host host({"8GiB", "8GiB"});
+  const Run run = host.run(program("kinds"), {},
+                           {.budget = "2GiB",
+                            .input = "init\ndevice 1\nlinear " + mib(1000) + "\ncurrent 0\nasync " + mib(1000) +
+                                     "\nasync " + mib(400) + "\n"});
+  REQUIRE(run.exit_status == 0);
+  CHECK(run.lines() ==
+        std::vector<std::string>{"init 0", "device 0 0", "linear 0 0", "current 0", "async 2", "async 0 1"});
+  CHECK(run.log.one("oom_returned")["dev"] == "1");
 }
