@@ -30,10 +30,11 @@ void end_context(Context& context) {
   }
   end_handles_of(context);
   end_arrays_of(context);
-  driver().give(*context.device, kContextBytes + context.stack_charge);
+  driver().give(*context.device, kContextBytes + context.stack_charge + context.module_charge);
   context.heap.reset();
   context.low_heap.reset();
   context.stack_charge = 0;
+  context.module_charge = 0;
   context.peers.clear();
   context.alive = false;
 }

@@ -102,6 +102,10 @@ CUresult get_attribute(int* out, CUdevice_attribute attribute, CUdevice ordinal)
       *out = device.identity.pci_bus;
       return CUDA_SUCCESS;
     }
+    if (attribute == CU_DEVICE_ATTRIBUTE_INTEGRATED) {
+      *out = environment().integrated;
+      return CUDA_SUCCESS;
+    }
     switch (attribute) {
 #define VGSIM_ATTRIBUTE(name, number, value) \
   case name:                                 \

@@ -71,7 +71,9 @@ CUresult initialise_driver() {
   }
   shared->configure(environment().devices);
   std::vector<std::string> uuids;
-  for (int i = 0; i < shared->device_count(); ++i) uuids.push_back(device_identity(i).uuid_text);
+  const std::vector<int> order =
+      device_order(std::getenv("CUDA_DEVICE_ORDER"), shared->device_count(), environment().fastest);
+  for (const int physical : order) uuids.push_back(device_identity(physical).uuid_text);
   const std::vector<int> visible = visible_devices(std::getenv("CUDA_VISIBLE_DEVICES"), uuids);
   if (visible.empty()) return CUDA_ERROR_NO_DEVICE;
   if (!shared->join()) {
@@ -80,8 +82,9 @@ CUresult initialise_driver() {
   }
   auto made = std::make_unique<Driver>();
   made->shared = shared;
-  for (const int physical : visible) {
-    auto device = std::make_unique<Device>(static_cast<int>(made->devices.size()), physical);
+  for (const int number : visible) {
+    auto device =
+        std::make_unique<Device>(static_cast<int>(made->devices.size()), order[static_cast<std::size_t>(number)]);
     device->primary.device = device.get();
     device->primary.primary = true;
     device->primary.id = made->next_id++;

@@ -34,7 +34,8 @@ struct Context {
   unsigned int api_version = 3020;
   std::uint64_t id = 0;
   std::uint64_t stack_bytes = kDefaultStackBytes;
-  std::uint64_t stack_charge = 0;  // physical bytes
+  std::uint64_t stack_charge = 0;   // physical bytes
+  std::uint64_t module_charge = 0;  // the same
   std::map<int, std::uint64_t> limits;
   std::set<Context*> peers;
   std::unique_ptr<LinearHeap> heap;

@@ -29,15 +29,27 @@ std::optional<std::uint64_t> size_at(const std::vector<std::string>& list, std::
   return parse_size(list[std::min(i, list.size() - 1)]);
 }
 
+int number_or(Environment& env, const char* name, int otherwise) {
+  const std::string text = variable(name);
+  if (text.empty()) return otherwise;
+  const auto number = parse_number(text);
+  if (number && *number <= kMaxDevices) return *number;
+  env.problems.push_back(std::string(name) + "=" + text);
+  return otherwise;
+}
+
+void read_module_size(Environment& env) {
+  const std::string text = variable("VGSIM_MODULE");
+  if (text.empty()) return;
+  const auto size = parse_size(text);
+  if (size)
+    env.module_bytes = *size / kPageBytes * kPageBytes;
+  else
+    env.problems.push_back("VGSIM_MODULE=" + text);
+}
+
 void read_devices(Environment& env) {
-  int count = 1;
-  if (const std::string text = variable("VGSIM_DEVICES"); !text.empty()) {
-    const auto number = parse_number(text);
-    if (number && *number <= kMaxDevices)
-      count = *number;
-    else
-      env.problems.push_back("VGSIM_DEVICES=" + text);
-  }
+  const int count = number_or(env, "VGSIM_DEVICES", 1);
   const auto sizes = split_list(variable("VGSIM_MEMORY"));
   const auto neighbours = split_list(variable("VGSIM_NEIGHBOUR"));
   for (int i = 0; i < count; ++i) {
@@ -87,6 +99,9 @@ Environment read_environment() {
   if (env.state_path.empty()) env.state_path = "/dev/shm/vgsim-" + std::to_string(getuid());
   env.trace_path = variable("VGSIM_TRACE");
   env.nvml_mode = variable("VGSIM_NVML");
+  env.integrated = variable("VGSIM_INTEGRATED") == "1";
+  env.fastest = number_or(env, "VGSIM_FASTEST", 0);
+  read_module_size(env);
   read_devices(env);
   read_faults(env);
   read_delays(env);

@@ -32,6 +32,9 @@ struct Environment {
   std::map<std::string, int> delays_ms;
   std::set<std::string> missing;
   std::string nvml_mode;
+  bool integrated = false;         // the devices share the memory of the host, and NVML knows nothing of it
+  int fastest = 0;                 // the physical device that comes first in CUDA's own order
+  std::uint64_t module_bytes = 0;  // what each loaded module takes
   // Values that could not be understood; each is ignored.
   std::vector<std::string> problems;
 };

@@ -11,6 +11,8 @@ CUresult load(CUmodule* out) {
   Context* context = nullptr;
   if (const CUresult result = current_context(context); result != CUDA_SUCCESS) return result;
   if (!out) return CUDA_ERROR_INVALID_VALUE;
+  if (!driver().take(*context->device, environment().module_bytes)) return CUDA_ERROR_OUT_OF_MEMORY;
+  context->module_charge += environment().module_bytes;
   *out = handles().modules.add<CUmodule>(Module{context, {}});
   return CUDA_SUCCESS;
 }
@@ -26,6 +28,10 @@ CUresult unload(const void* handle) {
   const Module* module = handles().modules.find(handle);
   if (!module) return CUDA_ERROR_INVALID_HANDLE;
   handles().kernels.remove_if([&](const Kernel& kernel) { return kernel.module == module; });
+  if (module->context) {
+    driver().give(*module->context->device, environment().module_bytes);
+    module->context->module_charge -= environment().module_bytes;
+  }
   handles().modules.remove(handle);
   return CUDA_SUCCESS;
 }

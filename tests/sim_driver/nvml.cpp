@@ -90,6 +90,7 @@ template <class Memory>
 nvmlReturn_t memory_info(nvmlDevice_t device, Memory* out) {
   const int index = index_of(device);
   if (index < 0 || !out) return NVML_ERROR_INVALID_ARGUMENT;
+  if (environment().integrated) return NVML_ERROR_NOT_SUPPORTED;
   const DeviceUse use = shared_state()->use(index);
   out->total = use.total;
   out->used = use.used;
@@ -112,6 +113,7 @@ template <class Info>
 nvmlReturn_t processes(nvmlDevice_t device, unsigned int* count, Info* infos) {
   const int index = index_of(device);
   if (index < 0 || !count) return NVML_ERROR_INVALID_ARGUMENT;
+  if (environment().integrated) return NVML_ERROR_NOT_SUPPORTED;
   std::vector<ProcessUse> list;
   if (environment().nvml_mode != "hidden") list = shared_state()->processes(index);
   const unsigned int room = *count;

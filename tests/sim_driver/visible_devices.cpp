@@ -46,4 +46,13 @@ std::vector<int> visible_devices(const char* variable, const std::vector<std::st
   return visible;
 }
 
+std::vector<int> device_order(const char* order, int count, int fastest) {
+  std::vector<int> devices(static_cast<std::size_t>(count));
+  std::iota(devices.begin(), devices.end(), 0);
+  const bool by_speed = !order || std::string(order) != "PCI_BUS_ID";
+  if (by_speed && fastest < count)
+    std::rotate(devices.begin(), devices.begin() + fastest, devices.begin() + fastest + 1);
+  return devices;
+}
+
 }  // namespace vgsim

@@ -38,6 +38,19 @@ TEST_CASE("CUDA_VISIBLE_DEVICES shows what the real driver shows") {
   CHECK(seen(uuid(1) + "," + uuid(1)) == none);
 }
 
+TEST_CASE("CUDA counts from the fastest device on unless told to count by address, and numbers follow") {
+  const auto listed = [](const std::string& order, const std::string& visible) {
+    return output_of({"devices"}, {{"VGSIM_DEVICES", "4"},
+                                   {"VGSIM_STATE", scratch_file("four-devices")},
+                                   {"VGSIM_FASTEST", "2"},
+                                   {"CUDA_DEVICE_ORDER", order},
+                                   {"CUDA_VISIBLE_DEVICES", visible}});
+  };
+  CHECK(listed("FASTEST_FIRST", "0,1,2,3") == "0 " + pci(2) + " " + pci(0) + " " + pci(1) + " " + pci(3));
+  CHECK(listed("PCI_BUS_ID", "0,1,2,3") == "0 " + pci(0) + " " + pci(1) + " " + pci(2) + " " + pci(3));
+  CHECK(listed("FASTEST_FIRST", "1," + uuid(2)) == "0 " + pci(0) + " " + pci(2));
+}
+
 TEST_CASE("there may be no device at all") {
   CHECK(output_of({"devices"}, {{"VGSIM_DEVICES", "0"}, {"VGSIM_STATE", scratch_file("no-devices")}}) == "100");
 }

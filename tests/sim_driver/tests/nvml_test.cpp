@@ -172,6 +172,12 @@ TEST_CASE("functions of NVML are slow and fail on demand as those of the driver"
   simctl({"delay", "nvmlDeviceGetMinorNumber", "0"});
 }
 
+TEST_CASE("NVML supports no memory query where the device shares the memory of the host") {
+  CHECK(output_of({"integrated", SIM_NVML}, {{"VGSIM_STATE", scratch_file("discrete")}}) == "0 0 0 0");
+  CHECK(output_of({"integrated", SIM_NVML}, {{"VGSIM_STATE", scratch_file("integrated")}, {"VGSIM_INTEGRATED", "1"}}) ==
+        "1 3 3 3");
+}
+
 TEST_CASE("NVML can be as blind as it is in containers") {
   const std::string own = scratch_file("nvml");
   CHECK(output_of({"nvml", SIM_NVML}, {{"VGSIM_STATE", own}}) == "1 545259520");

@@ -168,6 +168,51 @@ int list_by_nvml(const char* library_path) {
   return 0;
 }
 
+// Whether the device shares the host's memory, and what NVML answers to three queries of memory.
+int ask_integrated(const char* library_path) {
+  make_context();
+  void* library = dlopen(library_path, RTLD_NOW);
+  if (!library) return 1;
+  reinterpret_cast<int (*)()>(dlsym(library, "nvmlInit_v2"))();
+  void* device = nullptr;
+  reinterpret_cast<int (*)(unsigned int, void**)>(dlsym(library, "nvmlDeviceGetHandleByIndex_v2"))(0, &device);
+  int integrated = 7;
+  cuDeviceGetAttribute(&integrated, CU_DEVICE_ATTRIBUTE_INTEGRATED, 0);
+  nvmlMemory_t memory{};
+  nvmlMemory_v2_t memory_v2{nvmlMemory_v2, 0, 0, 0, 0};
+  unsigned int count = 1;
+  nvmlProcessInfo_t info{};
+  const auto ask = [&](const char* name, void* out) {
+    return reinterpret_cast<int (*)(void*, void*)>(dlsym(library, name))(device, out);
+  };
+  const auto list = reinterpret_cast<int (*)(void*, unsigned int*, nvmlProcessInfo_t*)>(
+      dlsym(library, "nvmlDeviceGetComputeRunningProcesses_v3"));
+  std::printf("%d %d", integrated, ask("nvmlDeviceGetMemoryInfo", &memory));
+  std::printf(" %d %d\n", ask("nvmlDeviceGetMemoryInfo_v2", &memory_v2), list(device, &count, &info));
+  return 0;
+}
+
+std::size_t used_mib() {
+  std::size_t free = 0, total = 0;
+  cuMemGetInfo_v2(&free, &total);
+  return (total - free) >> 20;
+}
+
+// What is used with a context, two modules, one of them, and after that context's end beside a new one.
+int load_modules() {
+  const CUcontext context = make_context();
+  CUmodule first = nullptr, second = nullptr;
+  std::printf("%zu", used_mib());
+  if (cuModuleLoadData(&first, "image") != CUDA_SUCCESS || cuModuleLoadData(&second, "image") != CUDA_SUCCESS) return 1;
+  std::printf(" %zu", used_mib());
+  cuModuleUnload(first);
+  std::printf(" %zu", used_mib());
+  cuCtxDestroy_v2(context);
+  make_context();
+  std::printf(" %zu\n", used_mib() - 520);
+  return 0;
+}
+
 CUmemAllocationProp shareable_memory(int device) {
   CUmemAllocationProp prop{};
   prop.type = CU_MEM_ALLOCATION_TYPE_PINNED;
@@ -292,6 +337,8 @@ int play_role(const std::vector<std::string>& words) {
   if (name == "exec") return use_and_exec();
   if (name == "not-simulated") return call_what_is_not_simulated();
   if (name == "nvml") return list_by_nvml(words[1].c_str());
+  if (name == "integrated") return ask_integrated(words[1].c_str());
+  if (name == "modules") return load_modules();
   if (name == "export") return export_memory(std::atoi(words[1].c_str()), std::strtoull(words[2].c_str(), nullptr, 10));
   if (name == "import") return import_memory(std::atoi(words[1].c_str()), words[2]);
   if (name == "invented-handles") return use_invented_handles();

@@ -1,5 +1,6 @@
 #include <catch2/catch.hpp>
 
+#include "tests/sim_driver/tests/child.h"
 #include "tests/sim_driver/tests/context_fixture.h"
 
 TEST_CASE("streams belong to their context and end with it") {
@@ -66,6 +67,12 @@ TEST_CASE("functions of a module are launched and do nothing") {
   CHECK(threads == 1024);
   CHECK(cuModuleUnload(module) == CUDA_SUCCESS);
   CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr) == CUDA_ERROR_INVALID_HANDLE);
+}
+
+TEST_CASE("a module takes what it is told to until it is unloaded or its context ends") {
+  CHECK(output_of({"modules"}, {{"VGSIM_STATE", scratch_file("modules")}}) == "520 520 520 0");
+  CHECK(output_of({"modules"}, {{"VGSIM_STATE", scratch_file("modules")}, {"VGSIM_MODULE", "80MiB"}}) ==
+        "520 680 600 0");
 }
 
 TEST_CASE("a library's kernels are launched as functions") {
