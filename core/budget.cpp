@@ -4,14 +4,6 @@
 
 namespace vramguard {
 
-bool Budget::try_reserve(Bytes bytes) noexcept {
-  Bytes admitted = admitted_.load(std::memory_order_relaxed);
-  do {
-    if (!fits(admitted, bytes, limit())) return false;
-  } while (!admitted_.compare_exchange_weak(admitted, admitted + bytes, std::memory_order_relaxed));
-  return true;
-}
-
 void Budget::charge(Bytes bytes) noexcept {
   Bytes admitted = admitted_.load(std::memory_order_relaxed);
   Bytes sum = 0;

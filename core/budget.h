@@ -18,7 +18,13 @@ class Budget {
   Budget& operator=(const Budget&) = delete;
 
   // All of `bytes` or nothing. Also false for 0 bytes while more is admitted than the limit.
-  bool try_reserve(Bytes bytes) noexcept;
+  bool try_reserve(Bytes bytes) noexcept {
+    Bytes admitted = admitted_.load(std::memory_order_relaxed);
+    do {
+      if (!fits(admitted, bytes, limit())) return false;
+    } while (!admitted_.compare_exchange_weak(admitted, admitted + bytes, std::memory_order_relaxed));
+    return true;
+  }
   // For what the device has already given: counts even beyond the limit.
   void charge(Bytes bytes) noexcept;
   // Giving back more than is admitted is a fault in the books: asserted in debug builds, otherwise clamped and counted.

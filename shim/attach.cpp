@@ -36,7 +36,7 @@ template <typename... Parameters, abi::CUresult (*body)(Parameters...),
           abi::CUresult (*DriverFunctions::*own)(Parameters...)>
 struct Gate<body, own> {
   static abi::CUresult enter(Parameters... parameters) {
-    if (preload().thread_state()->in_driver_call != 0) return pass(parameters...);
+    if (thread_state().in_driver_call != 0) return pass(parameters...);
     if constexpr (!kKeepsBooks<body>) return body(parameters...);
     const Uncancelled uncancelled;
     return body(parameters...);
@@ -58,7 +58,7 @@ struct NvmlGate<body, own> {
   static abi::nvmlReturn_t enter(Parameters... parameters) {
     const auto target = nvml_functions().*own;
     if (target == nullptr) return abi::NVML_ERROR_FUNCTION_NOT_FOUND;
-    return preload().thread_state()->in_driver_call == 0 ? body(parameters...) : target(parameters...);
+    return thread_state().in_driver_call == 0 ? body(parameters...) : target(parameters...);
   }
 };
 

@@ -1,14 +1,10 @@
 #include "shim/driver.h"
 
-#include <atomic>
 #include <new>
 
 namespace vramguard {
 
 namespace {
-
-constinit std::atomic<const vg_preload_api*> attached_preload{nullptr};
-constinit std::atomic<const Driver*> attached_driver{nullptr};
 
 template <typename Function>
 void find(Function& slot, void* (*symbol)(const char*), const char* name) {
@@ -17,13 +13,8 @@ void find(Function& slot, void* (*symbol)(const char*), const char* name) {
 
 }  // namespace
 
-const vg_preload_api& preload() noexcept { return *attached_preload.load(std::memory_order_acquire); }
-void attach_preload(const vg_preload_api& api) noexcept { attached_preload.store(&api, std::memory_order_release); }
-
-namespace {
-
 // Each thread that gets here looks everything up for itself, as a look-up may wait for the loader; the first publishes.
-const Driver& look_up() noexcept {
+const Driver& look_up_driver() noexcept {
   static constinit const Driver nothing;
   const vg_preload_api& api = preload();
   Driver* found = api.driver_symbol("cuInit") != nullptr ? new (std::nothrow) Driver : nullptr;
@@ -40,13 +31,6 @@ const Driver& look_up() noexcept {
   if (attached_driver.compare_exchange_strong(expected, found, std::memory_order_acq_rel)) return *found;
   delete found;
   return *expected;
-}
-
-}  // namespace
-
-const Driver& driver() noexcept {
-  const Driver* attached = attached_driver.load(std::memory_order_acquire);
-  return attached != nullptr ? *attached : look_up();
 }
 
 }  // namespace vramguard

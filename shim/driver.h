@@ -1,6 +1,8 @@
 // The driver, as function pointers. Nothing else in the shim calls it: a call by name would come back to us.
 #pragma once
 
+#include <atomic>
+
 #include "shim/entry.h"
 #include "shim/preload/contract.h"
 
@@ -33,19 +35,32 @@ struct Driver {
   DriverQueries query;    // the driver's
 };
 
+inline constinit std::atomic<const vg_preload_api*> attached_preload{nullptr};
+inline constinit std::atomic<const Driver*> attached_driver{nullptr};
+
 // Called by vramguard_core_attach, from any number of threads; every other function here needs it.
-void attach_preload(const vg_preload_api& preload) noexcept;
+inline void attach_preload(const vg_preload_api& api) noexcept {
+  attached_preload.store(&api, std::memory_order_release);
+}
+inline const vg_preload_api& preload() noexcept { return *attached_preload.load(std::memory_order_acquire); }
+
+const Driver& look_up_driver() noexcept;
 // Looked up at the first call: a program may come by NVML alone, and to CUDA later. Empty while no driver is loaded.
-const Driver& driver() noexcept;
-const vg_preload_api& preload() noexcept;
+inline const Driver& driver() noexcept {
+  const Driver* attached = attached_driver.load(std::memory_order_acquire);
+  return attached != nullptr ? *attached : look_up_driver();
+}
+
+inline vg_thread_state& thread_state() noexcept {
+  return *reinterpret_cast<vg_thread_state*>(static_cast<char*>(__builtin_thread_pointer()) +
+                                             preload().thread_state_offset);
+}
 
 // Marks this thread as being inside a driver call of ours, so that what comes back through our entries passes
 // uncounted. Saves and restores: a marked call can be inside another.
 class DriverCall {
  public:
-  DriverCall() noexcept : state_(*preload().thread_state()), before_(state_.in_driver_call) {
-    state_.in_driver_call = 1;
-  }
+  DriverCall() noexcept : state_(thread_state()), before_(state_.in_driver_call) { state_.in_driver_call = 1; }
   ~DriverCall() { state_.in_driver_call = before_; }
   DriverCall(const DriverCall&) = delete;
 
@@ -61,7 +76,8 @@ inline abi::CUresult missing() noexcept {
 
 // Calls the function that the program meant.
 template <typename... Parameters, typename... Arguments>
-abi::CUresult forward(abi::CUresult (*DriverFunctions::*function)(Parameters...), Arguments... arguments) {
+[[gnu::always_inline]] inline abi::CUresult forward(abi::CUresult (*DriverFunctions::*function)(Parameters...),
+                                                    Arguments... arguments) {
   const auto target = driver().chain.*function;
   if (target == nullptr) return missing();
   const DriverCall mark;
@@ -70,7 +86,8 @@ abi::CUresult forward(abi::CUresult (*DriverFunctions::*function)(Parameters...)
 
 // Asks the driver something for ourselves.
 template <typename... Parameters, typename... Arguments>
-abi::CUresult ask(abi::CUresult (*DriverQueries::*function)(Parameters...), Arguments... arguments) {
+[[gnu::always_inline]] inline abi::CUresult ask(abi::CUresult (*DriverQueries::*function)(Parameters...),
+                                                Arguments... arguments) {
   const auto target = driver().query.*function;
   if (target == nullptr) return abi::CUDA_ERROR_NOT_FOUND;
   const DriverCall mark;

@@ -12,8 +12,10 @@ struct ForkPage {
   std::atomic<Guard*> guard;
 };
 
-// Called by vramguard_core_attach, from any number of threads.
+// Called by vramguard_core_attach, from any number of threads; fork_page() needs it.
 bool attach_fork_page() noexcept;
-ForkPage& fork_page() noexcept;
+
+inline constinit std::atomic<ForkPage*> attached_fork_page{nullptr};
+inline ForkPage& fork_page() noexcept { return *attached_fork_page.load(std::memory_order_acquire); }
 
 }  // namespace vramguard

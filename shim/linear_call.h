@@ -17,6 +17,8 @@ abi::CUresult guarded_linear(const Request& request, AllocationKind kind, Call&&
   AddressRange taken{};
   const CurrentDevice where = current_device();
   if (!where) return call(taken);
+  // First: a context that nobody announced is measured before its first request is admitted.
+  const ContextId context = where.guard->context_in_use(*where.device, where.context);
   return guarded_call(
       *where.guard, *where.device, request, [&](MemoryGuard& memory) { return memory.reserve_linear(request.bytes); },
       [&] { return call(taken); },
@@ -25,7 +27,7 @@ abi::CUresult guarded_linear(const Request& request, AllocationKind kind, Call&&
           undo_linear(taken.address);
           return false;
         }
-        where.guard->remember(*where.device, kind, where.guard->context_in_use(*where.device, where.context), taken);
+        where.guard->remember(*where.device, kind, context, taken);
         return true;
       });
 }

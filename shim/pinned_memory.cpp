@@ -26,8 +26,8 @@ CUresult pin(const char* api, void* const* memory, Bytes bytes, Call&& call) {
 template <typename Call>
 CUresult unpin(const void* memory, Call&& call) {
   Guard* guard = vramguard::guard();
-  const std::optional<Bytes> bytes =
-      guard != nullptr && guard->pinned().limited() ? guard->pinned().take(number_of(memory)) : std::nullopt;
+  if (guard == nullptr || !guard->pinned().limited()) return call();
+  const std::optional<Bytes> bytes = guard->pinned().take(number_of(memory));
   const CUresult result = call();
   if (!bytes) return result;
   if (result == CUDA_SUCCESS || !guard->pinned().add(number_of(memory), *bytes)) guard->pinned().give_back(*bytes);

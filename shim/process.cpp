@@ -9,7 +9,6 @@
 #include "shim/cuda_devices.h"
 #include "shim/device_list.h"
 #include "shim/driver.h"
-#include "shim/fork_page.h"
 #include "shim/replacements.h"
 
 namespace vramguard {
@@ -62,8 +61,6 @@ bool start() {
 }  // namespace
 
 bool attach_process() noexcept { return attach_fork_page(); }
-
-Guard* guard() noexcept { return fork_page().guard.load(std::memory_order_acquire); }
 
 void report_unguarded_symbols() noexcept {
   Guard* ours = guard();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/guard.h"
+#include "shim/fork_page.h"
 
 namespace vramguard {
 
@@ -10,7 +11,7 @@ bool attach_process() noexcept;
 
 // The guard; null before cuInit has succeeded, in a forked child until its own cuInit, and where the program goes on
 // unguarded. Lock-free.
-Guard* guard() noexcept;
+inline Guard* guard() noexcept { return fork_page().guard.load(std::memory_order_acquire); }
 
 // Whether cuInit may succeed. Reads the configuration at the first call; if it is wrong, says so on stderr once.
 bool may_initialize() noexcept;

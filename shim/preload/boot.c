@@ -15,12 +15,10 @@ enum { kPathMax = 4096 };
 void* const* vg_core_functions __attribute__((visibility("hidden")));
 __thread struct vg_thread_state vg_thread;
 
-static struct vg_thread_state* thread_state(void) { return &vg_thread; }
-
-static const struct vg_preload_api kPreload = {
+/* Only the offset is filled in at run time; whoever does writes the same. */
+static struct vg_preload_api own_api = {
     .build = VRAMGUARD_VERSION,
     .function_count = VG_FUNCTION_COUNT,
-    .thread_state = thread_state,
     .chain_symbol = vg_chain_symbol,
     .driver_symbol = vg_driver_symbol,
     .entry = vg_entry,
@@ -90,11 +88,13 @@ static void* load_beside(char* path, const char** reason) {
 static void* const* attach_core(const char** reason) {
   char path[kPathMax];
   *reason = "cannot tell in which folder libvramguard.so lies";
-  void* core = loaded_path(&kPreload, path) ? load_beside(path, reason) : NULL;
-  if (!core && mapped_path(&kPreload, path)) core = load_beside(path, reason);
+  void* core = loaded_path(&own_api, path) ? load_beside(path, reason) : NULL;
+  if (!core && mapped_path(&own_api, path)) core = load_beside(path, reason);
   if (!core) return NULL;
+  __atomic_store_n(&own_api.thread_state_offset, (char*)&vg_thread - (char*)__builtin_thread_pointer(),
+                   __ATOMIC_RELAXED);
   vg_core_attach_function attach = (vg_core_attach_function)vg_libc_dlsym()(core, VG_CORE_ATTACH);
-  const struct vg_core_api* api = attach ? attach(&kPreload) : NULL;
+  const struct vg_core_api* api = attach ? attach(&own_api) : NULL;
   if (!api || api->function_count != VG_FUNCTION_COUNT || !vg_same(api->build, VRAMGUARD_VERSION)) {
     *reason = CORE_FILE " beside libvramguard.so is of another version; install both from one build";
     return NULL;

@@ -15,7 +15,8 @@ struct vg_thread_state {
 struct vg_preload_api {
   const char* build; /* VRAMGUARD_VERSION; the two files belong together only when it is equal */
   unsigned function_count;
-  struct vg_thread_state* (*thread_state)(void);
+  long thread_state_offset; /* of a thread's vg_thread_state from its thread pointer: static TLS, so equal for all
+                               threads */
   /* What the program would reach without us: another interposer's function, or the driver's (NVML's for names that
    * begin with nvml). NULL if there is none, or its library is not loaded. */
   void* (*chain_symbol)(const char* name);
