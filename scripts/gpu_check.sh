@@ -64,14 +64,15 @@ if [[ -z $build ]]; then
     [[ -e $build/libvramguard.so ]] && break
   done
 fi
-build=$(cd "$build" 2>/dev/null && pwd) || die "no build in '$build': run scripts/build.sh, or say --build DIR"
+[[ -d $build ]] || die "no build in '$build': run scripts/build.sh, or say --build DIR"
+build=$(cd "$build" && pwd)
 for file in libvramguard.so libvramguard-core.so vramguard; do
   [[ -e $build/$file ]] || die "$build holds no $file"
 done
 lib=$build/libvramguard.so
 if [[ -n $simulated ]]; then
-  simulated=$(cd "$simulated" 2>/dev/null && pwd) || die "no folder '$simulated'"
-  [[ -e $simulated/libcuda.so.1 ]] || die "$simulated holds no libcuda.so.1"
+  [[ -e $simulated/libcuda.so.1 ]] || die "'$simulated' holds no libcuda.so.1"
+  simulated=$(cd "$simulated" && pwd)
 fi
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/vramguard-gpu-check.XXXXXX")
@@ -94,14 +95,13 @@ base_environment=(VRAMGUARD_CONFIG="$work/config.toml" VRAMGUARD_STATE_DIR="$wor
 # The order of NVML, which tells the truth here, for CUDA too.
 driver_environment=(CUDA_DEVICE_ORDER=PCI_BUS_ID CUBLAS_WORKSPACE_CONFIG=:4096:8 PYTHONDONTWRITEBYTECODE=1)
 if [[ -n $simulated ]]; then
-  driver_environment+=("LD_LIBRARY_PATH=$simulated${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "VGSIM_STATE=$work/simulated-card")
+  driver_environment+=("LD_LIBRARY_PATH=$simulated${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "VGSIM_STATE=$work/simulated-cards" VGSIM_DEVICES=2)
 fi
 
-for part in rows running compiling checks; do
+for part in rows running compiling checks/{frameworks,memory,ways,bystanders,cost}; do
   # shellcheck source=/dev/null
   source "$root/scripts/gpu_check/$part.sh"
 done
-
 
 find_compiler
 compile info info.c || die "does not compile: info; $(head -n 3 "$work/compile-info.err")"
@@ -114,7 +114,7 @@ if ! run info "$bin/info"; then
   printf 'gpu_check: FAILED: %s\n' "$message" >&2
   exit 1
 fi
-driver=$(fact info driver) card=$(fact info name) card_bytes=$(fact info total_bytes)
+driver=$(fact info driver) card=$(fact info name) card_bytes=$(fact info total_bytes) cards=$(fact info devices)
 compile_all
 [[ -n $commit ]] || commit=$(git -C "$root" rev-parse HEAD 2>/dev/null) || commit=unknown
 if [[ $commit != unknown && -n $(git -C "$root" status --porcelain --untracked-files=no 2>/dev/null) ]]; then

@@ -4,7 +4,8 @@
 
 current=''
 
-print_row() { printf '%-4s  %-13s %-52s %-44s %s\n' "$@"; }
+# Two spaces at least between columns, and none within a name: by them compare_drivers.sh takes a row apart.
+print_row() { printf '%-4s  %-13s  %-51s  %-43s  %s\n' "$@"; }
 
 # row STATUS NAME EXPECTED SEEN
 row() {

@@ -21,6 +21,8 @@ enum {
 #define DRIVER_FUNCTIONS(F)                                                                                            \
   F(cuInit, (unsigned flags))                                                                                          \
   F(cuDeviceGet, (CUdevice * device, int ordinal))                                                                     \
+  F(cuDeviceGetCount, (int* count))                                                                                    \
+  F(cuDeviceCanAccessPeer, (int* can, CUdevice device, CUdevice peer))                                                 \
   F(cuDeviceGetName, (char* name, int size, CUdevice device))                                                          \
   F(cuDeviceGetPCIBusId, (char* id, int size, CUdevice device))                                                        \
   F(cuDeviceTotalMem_v2, (size_t * bytes, CUdevice device))                                                            \

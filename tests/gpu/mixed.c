@@ -1,33 +1,51 @@
-// Random calls of every family from several threads; whenever all of them quiet, the guard's books must be the driver's
-// own numbers, to the byte. Small arrays share pages that nobody shows: with them the books are never below the truth,
-// and at most a page for each live one above it. mixed OPERATIONS THREADS [SMALL_ARRAYS: 0 leaves them out]
+// Random calls of every family from several threads; whenever all of them quiet, the guard's books of each device must
+// be the driver's own numbers, to the byte. Small arrays share pages that nobody shows: with them the books are never
+// below the truth, and at most a page for each live one above it. On two devices each thread has one as its home; the
+// current context, the stream, and the device that a call names are each, by a chance of a quarter, the other one's.
+// mixed OPERATIONS THREADS [SMALL_ARRAYS: 0 leaves them out] [DEVICES]
 #include <pthread.h>
 
 #include "kinds.h"
 
-enum { kMostThreads = 16, kSlots = 24, kRounds = 10 };
+enum { kMostThreads = 16, kMostDevices = 2, kSlots = 24, kRounds = 10 };
 enum kind { kNothing, kLinear, kPitched, kPooled, kOwnPooled, kHandle, kMapping, kArray, kMipmaps, kGraph, kKinds };
 
 struct slot {
   enum kind kind;
   unsigned long long item, bytes;
+  CUstream stream;  // that may free it
 };
 
 struct worker {
   pthread_t thread;
   struct slot slots[kSlots];
   unsigned long long random;
-  CUstream stream;
-  CUmemoryPool pool;
+  int home, current;
+  CUstream streams[kMostDevices];
+  CUmemoryPool pools[kMostDevices];
   unsigned admitted, refused, other;
 };
 
-static struct session session;
+// What the quiet points found.
+struct tally {
+  int looks, right;
+  long long worst;
+};
+
+static struct session sessions[kMostDevices];
 static struct worker workers[kMostThreads];
-static int thread_count, operations_a_round, small_arrays;
+static int thread_count, device_count, operations_a_round, small_arrays, peers;
 static pthread_barrier_t quiet;
 
-#define cu (&session.cu)
+#define cu (&sessions[0].cu)
+
+static int some_device(struct worker* worker) {
+  if (device_count == 1 || next_random(&worker->random) % 4) return worker->home;
+  return 1 - worker->home;
+}
+
+// What a call names beside the current context. Devices that do not see each other are not mixed within a call.
+static int named_device(struct worker* worker) { return peers ? some_device(worker) : worker->current; }
 
 static CUresult take_array(struct worker* worker, struct slot* slot, int levels) {
   const size_t most = small_arrays ? 700 : 500;
@@ -43,28 +61,32 @@ static CUresult take_array(struct worker* worker, struct slot* slot, int levels)
 }
 
 // A graph that allocates and frees, launched twice: its memory stays until it is trimmed.
-static CUresult run_graph(struct worker* worker, unsigned long long bytes) {
+static CUresult run_graph(const struct session* session, CUstream stream, unsigned long long bytes) {
   CUgraphNode node = NULL, end = NULL;
   CUgraphExec exec = NULL;
   CUdeviceptr address = 0;
-  CUgraph graph = make_graph(&session, bytes, &address, &node);
+  CUgraph graph = make_graph(session, bytes, &address, &node);
   MUST(cu->cuGraphAddMemFreeNode(&end, graph, &node, 1, address));
   MUST(cu->cuGraphInstantiateWithFlags(&exec, graph, 0));
-  CUresult code = cu->cuGraphLaunch(exec, worker->stream);
-  if (code == CUDA_SUCCESS) code = cu->cuGraphLaunch(exec, worker->stream);
-  MUST(cu->cuStreamSynchronize(worker->stream));
+  CUresult code = cu->cuGraphLaunch(exec, stream);
+  if (code == CUDA_SUCCESS) code = cu->cuGraphLaunch(exec, stream);
+  MUST(cu->cuStreamSynchronize(stream));
   MUST(cu->cuGraphExecDestroy(exec));
   MUST(cu->cuGraphDestroy(graph));
   return code;
 }
 
+// What names no device lands on that of the current context.
 static CUresult take(struct worker* worker, struct slot* slot) {
+  const int named = named_device(worker);
+  const struct session* session = &sessions[named];
   const unsigned long long any = random_bytes(&worker->random, MIB(24));
-  const CUmemAllocationProp prop = on_device(&session);
+  const CUmemAllocationProp prop = on_device(session);
   CUdeviceptr address = 0;
   size_t pitch = 0;
   CUresult code;
   slot->bytes = (any + MIB(2) - 1) / MIB(2) * MIB(2);
+  slot->stream = worker->streams[named_device(worker)];
   switch (slot->kind) {
     case kLinear:
       code = cu->cuMemAlloc_v2(&address, any);
@@ -75,23 +97,23 @@ static CUresult take(struct worker* worker, struct slot* slot) {
       slot->item = address;
       return code;
     case kPooled:
-      code = cu->cuMemAllocAsync(&address, any, worker->stream);
+      code = cu->cuMemAllocAsync(&address, any, slot->stream);
       slot->item = address;
       return code;
     case kOwnPooled:
-      code = cu->cuMemAllocFromPoolAsync(&address, any, worker->pool, worker->stream);
+      code = cu->cuMemAllocFromPoolAsync(&address, any, worker->pools[named], slot->stream);
       slot->item = address;
       return code;
     case kHandle:
       return cu->cuMemCreate(&slot->item, slot->bytes, &prop, 0);
     case kMapping:
-      return map_memory(&session, slot->bytes, &slot->item);
+      return map_memory(session, slot->bytes, &slot->item);
     case kArray:
       return take_array(worker, slot, 0);
     case kMipmaps:
       return take_array(worker, slot, 4);
     case kGraph:
-      code = run_graph(worker, any);
+      code = run_graph(session, slot->stream, any);
       slot->kind = kNothing;
       return code;
     default:
@@ -104,18 +126,18 @@ static void give(struct worker* worker, struct slot* slot) {
     case kLinear:
     case kPitched:
       MUST(next_random(&worker->random) % 4 ? cu->cuMemFree_v2(slot->item)
-                                            : cu->cuMemFreeAsync(slot->item, worker->stream));
+                                            : cu->cuMemFreeAsync(slot->item, slot->stream));
       break;
     case kPooled:
     case kOwnPooled:
-      MUST(next_random(&worker->random) % 4 ? cu->cuMemFreeAsync(slot->item, worker->stream)
+      MUST(next_random(&worker->random) % 4 ? cu->cuMemFreeAsync(slot->item, slot->stream)
                                             : cu->cuMemFree_v2(slot->item));
       break;
     case kHandle:
       MUST(cu->cuMemRelease(slot->item));
       break;
     case kMapping:
-      unmap_memory(&session, slot->item, slot->bytes);
+      unmap_memory(&sessions[0], slot->item, slot->bytes);
       break;
     case kArray:
       MUST(cu->cuArrayDestroy((CUarray)slot->item));
@@ -131,6 +153,8 @@ static void give(struct worker* worker, struct slot* slot) {
 
 static void one_call(struct worker* worker) {
   struct slot* slot = &worker->slots[next_random(&worker->random) % kSlots];
+  worker->current = some_device(worker);
+  MUST(cu->cuCtxSetCurrent(sessions[worker->current].context));
   if (slot->kind != kNothing) {
     give(worker, slot);
     return;
@@ -149,46 +173,79 @@ static void one_call(struct worker* worker) {
     ++worker->other;
 }
 
+static void wait_for_streams(struct worker* worker) {
+  for (int i = 0; i < device_count; ++i) MUST(cu->cuStreamSynchronize(worker->streams[i]));
+}
+
 static void* work(void* argument) {
   struct worker* worker = argument;
-  MUST(cu->cuCtxSetCurrent(session.context));
   for (int round = 0; round < kRounds; ++round) {
     for (int i = 0; i < operations_a_round; ++i) one_call(worker);
-    MUST(cu->cuStreamSynchronize(worker->stream));
+    wait_for_streams(worker);
     pthread_barrier_wait(&quiet);  // the main thread looks
     pthread_barrier_wait(&quiet);
   }
   for (int i = 0; i < kSlots; ++i) give(worker, &worker->slots[i]);
-  MUST(cu->cuStreamSynchronize(worker->stream));
+  wait_for_streams(worker);
   return NULL;
 }
 
 static void start(struct worker* worker, int number) {
   memset(worker, 0, sizeof *worker);
   worker->random = 88172645463325252ULL + 7919ULL * (unsigned)number;
-  worker->pool = make_pool(&session);
-  MUST(cu->cuStreamCreate(&worker->stream, 1));
+  worker->home = number % device_count;
+  for (int i = 0; i < device_count; ++i) {
+    MUST(cu->cuCtxSetCurrent(sessions[i].context));
+    worker->pools[i] = make_pool(&sessions[i]);
+    MUST(cu->cuStreamCreate(&worker->streams[i], 1));
+  }
+}
+
+static void end(struct worker* worker) {
+  for (int i = 0; i < device_count; ++i) {
+    MUST(cu->cuMemPoolDestroy(worker->pools[i]));
+    MUST(cu->cuStreamDestroy_v2(worker->streams[i]));
+  }
+}
+
+// Holds the books of each device against its truth.
+static void look(struct tally* tally) {
+  const long long most = small_arrays ? (long long)MIB(2) * kSlots * thread_count : 0;
+  look_around();
+  for (int i = 0; i < device_count; ++i) {
+    MUST(cu->cuCtxSetCurrent(sessions[i].context));
+    const long long difference = (long long)(told_bytes(&sessions[i]) - truth_taken_bytes(&sessions[i].truth));
+    ++tally->looks;
+    tally->right += difference >= 0 && difference <= most;
+    if (llabs(difference) > llabs(tally->worst)) tally->worst = difference;
+  }
+}
+
+static void start_sessions(void) {
+  for (int i = 0; i < device_count; ++i) sessions[i] = session_start_on(i);
+  peers = device_count > 1;
+  for (int i = 0; i < device_count && device_count > 1; ++i) {
+    int can = 0;
+    MUST(cu->cuDeviceCanAccessPeer(&can, sessions[i].device, sessions[1 - i].device));
+    peers &= can;
+  }
 }
 
 int main(int argc, char** argv) {
   const unsigned long long operations = parse_bytes(argc, argv, 1, 20000);
   thread_count = (int)parse_bytes(argc, argv, 2, 1);
   small_arrays = (int)parse_bytes(argc, argv, 3, 1);
-  if (thread_count < 1 || thread_count > kMostThreads) return 2;
+  device_count = (int)parse_bytes(argc, argv, 4, 1);
+  if (thread_count < 1 || thread_count > kMostThreads || device_count < 1 || device_count > kMostDevices) return 2;
   operations_a_round = (int)(operations / kRounds / (unsigned)thread_count);
-  session = session_start();
+  start_sessions();
   for (int i = 0; i < thread_count; ++i) start(&workers[i], i);
   pthread_barrier_init(&quiet, NULL, (unsigned)thread_count + 1);
   for (int i = 0; i < thread_count; ++i) pthread_create(&workers[i].thread, NULL, work, &workers[i]);
-  int equal = 0;
-  long long worst = 0;
-  const long long most = small_arrays ? (long long)MIB(2) * kSlots * thread_count : 0;
+  struct tally busy = {0, 0, 0}, left = {0, 0, 0};
   for (int round = 0; round < kRounds; ++round) {
     pthread_barrier_wait(&quiet);
-    look_around();
-    const long long difference = (long long)(told_bytes(&session) - truth_taken_bytes(&session.truth));
-    equal += difference >= 0 && difference <= most;
-    if (difference != 0) worst = difference;
+    look(&busy);
     pthread_barrier_wait(&quiet);
   }
   unsigned admitted = 0, refused = 0, other = 0;
@@ -197,18 +254,16 @@ int main(int argc, char** argv) {
     admitted += workers[i].admitted;
     refused += workers[i].refused;
     other += workers[i].other;
-    MUST(cu->cuMemPoolDestroy(workers[i].pool));
-    MUST(cu->cuStreamDestroy_v2(workers[i].stream));
+    end(&workers[i]);
   }
-  MUST(cu->cuDeviceGraphMemTrim(session.device));
-  look_around();
-  const long long left = (long long)(told_bytes(&session) - truth_taken_bytes(&session.truth));
-  char name[64];
-  snprintf(name, sizeof name, "all families%s, %d thread%s", small_arrays ? ", small arrays" : "", thread_count,
-           thread_count == 1 ? "" : "s");
-  report(equal == kRounds && other == 0 && refused > 0 && left >= 0 && left <= most, name,
+  for (int i = 0; i < device_count; ++i) MUST(cu->cuDeviceGraphMemTrim(sessions[i].device));
+  look(&left);
+  char name[80];
+  snprintf(name, sizeof name, "all families%s, %d thread%s%s", small_arrays ? ", small arrays" : "", thread_count,
+           thread_count == 1 ? "" : "s", device_count == 1 ? "" : ", 2 devices");
+  report(busy.right == busy.looks && left.right == left.looks && other == 0 && refused > 0, name,
          small_arrays ? "never below the truth" : "0 bytes at every quiet point",
-         "right in %d of %d, worst %+lld, at the end %+lld; %u admitted, %u refused, %u other codes (%s)", equal,
-         kRounds, worst, left, admitted, refused, other, session.source);
+         "right in %d of %d, worst %+lld, at the end %+lld; %u admitted, %u refused, %u other codes (%s)", busy.right,
+         busy.looks, busy.worst, left.worst, admitted, refused, other, sessions[0].source);
   return report_failures != 0;
 }

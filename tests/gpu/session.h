@@ -1,4 +1,4 @@
-// The start that most programs share: driver, truth and one current context on device 0.
+// The start that most programs share: driver, truth and a current context on one device, as a rule the first.
 #pragma once
 
 #include <time.h>
@@ -15,7 +15,7 @@ struct session {
   const char* source;
 };
 
-static inline struct session session_without_context(void) {
+static inline struct session session_without_context_on(int ordinal) {
   struct session session;
   memset(&session, 0, sizeof session);
   session.cu = load_driver();
@@ -24,20 +24,24 @@ static inline struct session session_without_context(void) {
     fprintf(stderr, "cuInit gave %d\n", code);
     exit(4);
   }
-  MUST(session.cu.cuDeviceGet(&session.device, 0));
+  MUST(session.cu.cuDeviceGet(&session.device, ordinal));
   char pci_bus_id[32] = "";
   session.cu.cuDeviceGetPCIBusId(pci_bus_id, sizeof pci_bus_id, session.device);
   session.truth = truth_open(pci_bus_id[0] ? pci_bus_id : NULL);
   return session;
 }
 
-static inline struct session session_start(void) {
-  struct session session = session_without_context();
+static inline struct session session_without_context(void) { return session_without_context_on(0); }
+
+static inline struct session session_start_on(int ordinal) {
+  struct session session = session_without_context_on(ordinal);
   MUST(session.cu.cuDevicePrimaryCtxRetain(&session.context, session.device));
   MUST(session.cu.cuCtxSetCurrent(session.context));
   session.source = truth_choose_source(&session.truth);
   return session;
 }
+
+static inline struct session session_start(void) { return session_start_on(0); }
 
 // What no call shows, as streams and the driver's own small needs, is seen four times a second.
 static inline void look_around(void) {
@@ -45,7 +49,8 @@ static inline void look_around(void) {
   nanosleep(&moment, NULL);
 }
 
-// What the driver's own interface says is in use: our books under the guard, the card's without.
+// What the driver's own interface says is in use on the device that is current: our books under the guard, the card's
+// without.
 static inline unsigned long long told_bytes(const struct session* session) {
   size_t free_bytes = 0, total_bytes = 0;
   MUST(session->cu.cuMemGetInfo_v2(&free_bytes, &total_bytes));
