@@ -13,8 +13,6 @@
 
 namespace vramguard {
 
-enum class PressureLevel : std::uint8_t { None, Low, Medium, High, Critical };
-
 std::string_view to_string(PressureLevel level) noexcept;
 
 // A level's threshold is the free bytes at and below which it is entered.

@@ -29,5 +29,7 @@ static const struct vg_core_api kCore = {
     .build = VRAMGUARD_VERSION, .function_count = VG_FUNCTION_COUNT, .functions = kFunctions};
 
 const struct vg_core_api* vramguard_core_attach(const struct vg_preload_api* preload) {
-  return preload->thread_state()->in_driver_call == 0 ? &kCore : NULL;
+  const struct vg_thread_state* state =
+      (const struct vg_thread_state*)((const char*)__builtin_thread_pointer() + preload->thread_state_offset);
+  return state->in_driver_call == 0 ? &kCore : NULL;
 }
