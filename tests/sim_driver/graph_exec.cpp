@@ -1,5 +1,7 @@
 #include "tests/sim_driver/graph_exec.h"
 
+#include <thread>
+
 #include "tests/sim_driver/call.h"
 #include "tests/sim_driver/capture.h"
 #include "tests/sim_driver/handles.h"
@@ -88,7 +90,7 @@ CUresult run(const Launch& launch) {
   }
   for (const GraphNode* node : launch.plan->order) {
     if (node->content.host) {
-      node->content.host(node->content.host_data);
+      std::thread(node->content.host, node->content.host_data).join();  // never in the launching thread
       continue;
     }
     const DriverLock lock(true);

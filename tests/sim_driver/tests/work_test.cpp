@@ -1,5 +1,7 @@
 #include <catch2/catch.hpp>
 
+#include <thread>
+
 #include "tests/sim_driver/tests/child.h"
 #include "tests/sim_driver/tests/context_fixture.h"
 
@@ -85,6 +87,31 @@ TEST_CASE("a library's kernels are launched as functions") {
   REQUIRE(cuKernelGetFunction(&function, kernel) == CUDA_SUCCESS);
   CHECK(cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, nullptr, nullptr, nullptr) == CUDA_SUCCESS);
   CHECK(cuLibraryUnload(library) == CUDA_SUCCESS);
+}
+
+TEST_CASE("the host functions of a graph are called during the launch, in a thread of their own without a context") {
+  const InContext here;
+  struct Seen {
+    std::thread::id thread;
+    CUcontext context;
+  } seen{std::this_thread::get_id(), here.context};
+  CUgraph graph = nullptr;
+  CUgraphExec exec = nullptr;
+  CUstream stream = nullptr;
+  REQUIRE(cuStreamCreate(&stream, 1) == CUDA_SUCCESS);
+  REQUIRE(cuStreamBeginCapture_v2(stream, CU_STREAM_CAPTURE_MODE_RELAXED) == CUDA_SUCCESS);
+  const auto look = [](void* data) {
+    auto* record = static_cast<Seen*>(data);
+    record->thread = std::this_thread::get_id();
+    cuCtxGetCurrent(&record->context);
+  };
+  CHECK(cuLaunchHostFunc(stream, look, &seen) == CUDA_SUCCESS);
+  REQUIRE(cuStreamEndCapture(stream, &graph) == CUDA_SUCCESS);
+  REQUIRE(cuGraphInstantiateWithFlags(&exec, graph, 0) == CUDA_SUCCESS);
+  CHECK(seen.context == here.context);
+  CHECK(cuGraphLaunch(exec, stream) == CUDA_SUCCESS);
+  CHECK(seen.thread != std::this_thread::get_id());
+  CHECK(seen.context == nullptr);
 }
 
 TEST_CASE("host functions and callbacks are really called, and may call the driver") {
