@@ -59,9 +59,8 @@ TEST_CASE("threads that are refused at once get a refusal and a record each, and
 TEST_CASE("a pool that is destroyed while another thread's refusal trims it is never touched after its end") {
   Host host;
   const std::string trace = host.path("trace");
-  const Run run = host.run(
-      program("pool_ends"), {"100"},
-      {.budget = "2GiB", .env = {{"VGSIM_TRACE", trace}, {"VGSIM_DELAY", "cuMemPoolTrimTo=2,cuMemPoolDestroy=1"}}});
+  const Run run = host.run(program("pool_ends"), {"60"},
+                           {.budget = "2GiB", .env = {{"VGSIM_TRACE", trace}, {"VGSIM_DELAY", "cuMemPoolTrimTo=5"}}});
   CAPTURE(run.err);
   REQUIRE(run.exit_status == 0);
   CHECK(run.out.find(" same\n") != std::string::npos);

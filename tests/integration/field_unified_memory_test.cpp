@@ -26,7 +26,7 @@ TEST_CASE("where NVML supports no memory query, the budget holds by the books an
   CHECK(process->read_line() == "end");
   const std::string total = std::to_string(2_GiB), free = std::to_string(2_GiB - kEstimate);
   CHECK(cuda.find(" " + total + " " + free + " " + total + " ") != std::string::npos);
-  CHECK(nvml.substr(nvml.rfind("GPU-") + 41) == "3 0 0 0 3 0 0 0");
+  CHECK(nvml.substr(nvml.rfind("GPU-") + 41) == "3 7 7 7 3 7 7 7");
   process->write("fill 0 32\n");
   CHECK(process->read_line() == "fill 2 45");
   process->finish();

@@ -1,6 +1,6 @@
 /* One thread makes pools, leaves memory in them and destroys them, while another is refused again and again, for which
- * the guard trims every pool it knows: pool_ends ROUNDS. Prints the refusals, and whether guard and driver say the same
- * is used at the end. */
+ * the guard trims every pool it knows: pool_ends REFUSALS. Prints how many pools were destroyed, and whether guard and
+ * driver say the same is used at the end. */
 #include <pthread.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 #include "tests/integration/programs/nvml_number.h"
 
 static struct driver cu;
-static int rounds, ended;
+static int ended, ends;
 
 static void* make_pools(void* unused) {
   CUmemPoolProps props;
@@ -19,7 +19,7 @@ static void* make_pools(void* unused) {
   props.location.type = 1;
   use_device(&cu, 0);
   must(cu.cuStreamCreate(&stream, 1) == 0, "cuStreamCreate");
-  for (int i = 0; i < rounds; ++i) {
+  while (!__atomic_load_n(&ended, __ATOMIC_SEQ_CST)) {
     CUmemoryPool pool = NULL;
     CUdeviceptr address = 0;
     must(cu.cuMemPoolCreate(&pool, &props) == 0, "cuMemPoolCreate");
@@ -28,25 +28,23 @@ static void* make_pools(void* unused) {
     must(cu.cuMemFreeAsync(address, stream) == 0, "cuMemFreeAsync");
     must(cu.cuStreamSynchronize(stream) == 0, "cuStreamSynchronize");
     must(cu.cuMemPoolDestroy(pool) == 0, "cuMemPoolDestroy");
+    ++ends;
   }
-  __atomic_store_n(&ended, 1, __ATOMIC_SEQ_CST);
   return unused;
 }
 
 int main(int argc, char** argv) {
   pthread_t thread;
-  int refused = 0;
   size_t free_bytes = 0, total_bytes = 0;
-  rounds = argc > 1 ? atoi(argv[1]) : 1;
   cu = start_cuda();
   pthread_create(&thread, NULL, make_pools, NULL);
-  do {
+  for (int i = argc > 1 ? atoi(argv[1]) : 1; i > 0; --i) {
     CUdeviceptr address = 0;
     must(cu.cuMemAlloc_v2(&address, (size_t)1800 * kMiB) == 2, "a refusal");
-    ++refused;
-  } while (!__atomic_load_n(&ended, __ATOMIC_SEQ_CST));
+  }
+  __atomic_store_n(&ended, 1, __ATOMIC_SEQ_CST);
   pthread_join(thread, NULL);
   must(cu.cuMemGetInfo_v2(&free_bytes, &total_bytes) == 0, "cuMemGetInfo_v2");
-  printf("%d %s\n", refused, total_bytes - free_bytes == nvml_bytes(0) ? "same" : "different");
+  printf("%d %s\n", ends, total_bytes - free_bytes == nvml_bytes(0) ? "same" : "different");
   return 0;
 }

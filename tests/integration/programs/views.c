@@ -53,8 +53,8 @@ static void look_through_nvml(void) {
   must(count(&devices) == 0, "nvmlDeviceGetCount_v2");
   for (unsigned index = 0; index < devices; ++index) {
     char text[96] = "";
-    struct nvml_memory_numbers one = {0, 0, 0};
-    struct memory_v2 two = {sizeof two | 2u << 24, 0, 0, 0, 0};
+    struct nvml_memory_numbers one = {7, 7, 7}; /* what a call that fails leaves there */
+    struct memory_v2 two = {sizeof two | 2u << 24, 7, 7, 7, 7};
     void* device = nvml_device(index);
     must(uuid(device, text, sizeof text) == 0, "nvmlDeviceGetUUID");
     const int code = memory(device, &one), code_v2 = memory_v2(device, &two);
