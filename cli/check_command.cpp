@@ -7,22 +7,44 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <utility>
 
 namespace vramguard {
+namespace {
+
+constexpr std::size_t kWidestColumn = 40;  // a longer command pushes its own origin aside, not everybody's
+
+// On one line, whatever is in it.
+std::string shown(const EffectiveValue& value) {
+  if (value.text.empty()) return "\"\"";
+  std::string out;
+  for (const char c : value.text) {
+    if (c == '\n') {
+      out += "\\n";
+    } else {
+      out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+    }
+  }
+  return out;
+}
+
+std::string padded(std::string text, std::size_t width) {
+  const std::size_t spaces = text.size() < width ? width - text.size() : 0;
+  return std::move(text) + std::string(spaces + 2, ' ');
+}
+
+}  // namespace
 
 std::string format_values(const LoadResult& loaded) {
-  const auto shown = [](const EffectiveValue& value) { return value.text.empty() ? std::string("\"\"") : value.text; };
   std::size_t key_width = 0;
   std::size_t value_width = 0;
   for (const EffectiveValue& value : loaded.values) {
     key_width = std::max(key_width, value.key.size());
-    value_width = std::max(value_width, shown(value).size());
+    value_width = std::max(value_width, std::min(shown(value).size(), kWidestColumn));
   }
   std::string out;
   for (const EffectiveValue& value : loaded.values) {
-    const std::string text = shown(value);
-    out += value.key + std::string(key_width - value.key.size() + 2, ' ');
-    out += text + std::string(value_width - text.size() + 2, ' ') + to_string(value.place) + "\n";
+    out += padded(value.key, key_width) + padded(shown(value), value_width) + to_string(value.place) + "\n";
   }
   return out;
 }

@@ -87,6 +87,7 @@ void read_environment(const Environment& environment, Settings& settings) {
     if (key.name == "budget") {
       read_budget(key, *text, settings);
     } else {
+      if (key.name == "sentinel") settings.forget_device_sentinels();
       settings.set(key, *text, place_of(key.variable));
     }
   }

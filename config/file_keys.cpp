@@ -119,8 +119,12 @@ class FileReader {
       const auto text = text_for(*key, label, member.value, path_, settings_);
       if (!text) continue;
       const auto value = settings_.check(*key, label, *text, place(member.value.at));
-      if (!value || key->name != "budget") continue;
-      settings_.set_device_budget({gpu.key, std::get<Size>(*value), *text}, 0, place(member.value.at));
+      if (!value) continue;
+      if (key->name == "budget") {
+        settings_.set_device_budget({gpu.key, std::get<Size>(*value), *text}, 0, place(member.value.at));
+      } else {
+        settings_.set_device_sentinel({gpu.key, sentinel_of(*value)}, *text, place(member.value.at));
+      }
     }
   }
 

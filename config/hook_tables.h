@@ -1,4 +1,4 @@
-// The [[hook]] tables of a file: checked for form; hooks themselves are not built yet.
+// The [[hook]] tables of a file -> settings.
 #pragma once
 
 #include <string>
@@ -8,7 +8,7 @@
 
 namespace vramguard {
 
-// `distrust`: why this file may not define commands, "" if it may.
+// `distrust`: why this file may not define commands, "" if it may. Its hooks are checked all the same.
 void read_hook_tables(const TomlMember& hooks, const std::string& path, const std::string& distrust,
                       Settings& settings);
 

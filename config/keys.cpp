@@ -1,28 +1,60 @@
 #include "config/keys.h"
 
-#include <array>
+#include "config/choice.h"
+#include "config/shell_command.h"
+#include "config/signal_text.h"
+
+#include <utility>
 
 namespace vramguard {
 namespace {
 
-template <typename Enum, std::size_t N>
-Enum choice(const Value& value, const std::array<std::string_view, N>& words) {
-  std::size_t index = 0;
-  for (std::size_t i = 0; i < N; ++i) {
-    if (words[i] == std::get<std::string>(value)) index = i;
-  }
-  return static_cast<Enum>(index);
+using std::chrono::milliseconds;
+
+constexpr milliseconds kLongestWait = std::chrono::minutes(10);
+constexpr std::string_view kSignalPrefix = "signal:";
+
+Size size_or_none(const Value& value) {
+  const auto* size = std::get_if<Size>(&value);
+  return size == nullptr ? Size{Bytes{0}} : *size;
 }
 
-// The words of an enumeration, in the order of its enumerators.
-constexpr std::array<std::string_view, 3> kVirtualize{"all", "cuda", "none"};
-constexpr std::array<std::string_view, 3> kManaged{"host", "count", "ignore"};
-constexpr std::array<std::string_view, 3> kScope{"budget", "device", "worst"};
-constexpr std::array<std::string_view, 3> kTarget{"file", "stderr", "none"};
-constexpr std::array<std::string_view, 2> kFormat{"logfmt", "json"};
-constexpr std::array<std::string_view, 4> kLevel{"error", "warn", "info", "debug"};
+std::optional<Bytes> cap_of(const Value& value) {
+  const auto* word = std::get_if<std::string>(&value);
+  if (word != nullptr && *word == "unlimited") return std::nullopt;
+  return bytes_or_none(value);
+}
 
-using std::chrono::milliseconds;
+std::string no_time_at_all(const Value& value) {
+  return std::get<milliseconds>(value).count() > 0 ? "" : "is no time at all; write a duration such as 5s";
+}
+
+std::string too_long_a_wait(const Value& value) {
+  if (std::get<milliseconds>(value) > kLongestWait) return "is longer than 10m, the longest that a request may wait";
+  return no_time_at_all(value);
+}
+
+std::string bad_checkpoint(const Value& value) {
+  const std::string_view text = std::get<std::string>(value);
+  if (text.find('\0') != std::string_view::npos) return "has a NUL character in it; a command cannot";
+  if (!text.starts_with(kSignalPrefix)) return "";
+  auto signal = read_signal(text.substr(kSignalPrefix.size()));
+  auto* wrong = std::get_if<std::string>(&signal);
+  return wrong == nullptr ? "" : std::move(*wrong);
+}
+
+void store_checkpoint(GuardConfig& config, const Value& value) {
+  const auto& text = std::get<std::string>(value);
+  config.oom.checkpoint.clear();
+  config.oom.checkpoint_signal.reset();
+  if (text.starts_with(kSignalPrefix)) {
+    const auto signal = read_signal(std::string_view(text).substr(kSignalPrefix.size()));
+    if (const int* number = std::get_if<int>(&signal)) config.oom.checkpoint_signal = SignalAction{*number};
+  } else if (!text.empty()) {
+    config.oom.checkpoint = shell_command(text);
+  }
+}
+
 using enum KeyType;
 constexpr Built Yes = Built::Yes;
 constexpr Built DefaultOnly = Built::DefaultOnly;
@@ -33,55 +65,67 @@ constexpr Key kKeys[] = {
   {"", "schema", Schema, "1", "", Yes, "", "", false, kNothing},
   {"", "budget", Amount, "unlimited", "", Yes, "", "VRAMGUARD_BUDGET", false,
    [](GuardConfig& c, const Value& v) { c.budget = std::get<Size>(v); }},
-  {"", "oom_policy", Choice, "fail", "fail|retry-after-free|wait-and-retry|checkpoint-and-fail|spill", DefaultOnly, "", "VRAMGUARD_POLICY", false, kNothing},
-  {"", "sentinel", Amount, "none", "none|all", DefaultOnly, "", "VRAMGUARD_SENTINEL", false, kNothing},
-  {"", "sentinel_required", Boolean, "false", "", DefaultOnly, "", "VRAMGUARD_SENTINEL_REQUIRED", false, kNothing},
-  {"", "leave_free", Amount, "none", "none", DefaultOnly, "", "VRAMGUARD_LEAVE_FREE", false, kNothing},
-  {"", "mode", Choice, "enforce", "enforce|observe", DefaultOnly, "", "VRAMGUARD_MODE", false, kNothing},
+  {"", "oom_policy", Choice, "fail", "fail|retry-after-free|wait-and-retry|checkpoint-and-fail|spill", Yes, "", "VRAMGUARD_POLICY", false,
+   [](GuardConfig& c, const Value& v) { c.oom.policy = choice<OomPolicy>(v, kPolicyWords); }},
+  {"", "sentinel", ByteCount, "none", "none|all", Yes, "", "VRAMGUARD_SENTINEL", false,
+   [](GuardConfig& c, const Value& v) { c.sentinel = sentinel_of(v); }},
+  {"", "sentinel_required", Boolean, "false", "", Yes, "", "VRAMGUARD_SENTINEL_REQUIRED", false,
+   [](GuardConfig& c, const Value& v) { c.sentinel_required = std::get<bool>(v); }},
+  {"", "leave_free", Share, "none", "none", Yes, "", "VRAMGUARD_LEAVE_FREE", false,
+   [](GuardConfig& c, const Value& v) { c.leave_free = size_or_none(v); }},
+  {"", "mode", Choice, "enforce", "enforce|observe", Yes, "", "VRAMGUARD_MODE", false,
+   [](GuardConfig& c, const Value& v) { c.mode = choice<Mode>(v, kModeWords); }},
   {"", "group", Text, "", "", DefaultOnly, "", "VRAMGUARD_GROUP", false, kNothing},
   {"", "virtualize", Choice, "all", "all|cuda|none", Yes, "", "VRAMGUARD_VIRTUALIZE", false,
-   [](GuardConfig& c, const Value& v) { c.virtualize = choice<Virtualize>(v, kVirtualize); }},
+   [](GuardConfig& c, const Value& v) { c.virtualize = choice<Virtualize>(v, kVirtualizeWords); }},
   {"", "managed", Choice, "host", "host|count|ignore", Yes, "", "VRAMGUARD_MANAGED", false,
-   [](GuardConfig& c, const Value& v) { c.managed = choice<Managed>(v, kManaged); }},
+   [](GuardConfig& c, const Value& v) { c.managed = choice<Managed>(v, kManagedWords); }},
   {"", "host_pinned", Amount, "unlimited", "", Yes, "", "VRAMGUARD_HOST_PINNED", false,
    [](GuardConfig& c, const Value& v) { c.host_pinned = std::get<Size>(v); }},
 
-  {"pressure", "scope", Choice, "budget", "budget|device|worst", DefaultOnly, "", "VRAMGUARD_PRESSURE_SCOPE", false,
-   [](GuardConfig& c, const Value& v) { c.pressure.scope = choice<PressureScope>(v, kScope); }},
+  {"pressure", "scope", Choice, "budget", "budget|device|worst", Yes, "", "VRAMGUARD_PRESSURE_SCOPE", false,
+   [](GuardConfig& c, const Value& v) { c.pressure.scope = choice<PressureScope>(v, kScopeWords); }},
   {"pressure", "low", KeyType::Threshold, "30%", "", Yes, "", "VRAMGUARD_PRESSURE_LOW", false,
    [](GuardConfig& c, const Value& v) { c.pressure.low = std::get<vramguard::Threshold>(v); }},
   {"pressure", "medium", KeyType::Threshold, "10%", "", Yes, "", "VRAMGUARD_PRESSURE_MEDIUM", false,
    [](GuardConfig& c, const Value& v) { c.pressure.medium = std::get<vramguard::Threshold>(v); }},
   {"pressure", "high", KeyType::Threshold, "5%", "", Yes, "", "VRAMGUARD_PRESSURE_HIGH", false,
    [](GuardConfig& c, const Value& v) { c.pressure.high = std::get<vramguard::Threshold>(v); }},
-  {"pressure", "watch_card", Boolean, "true", "", DefaultOnly, "", "VRAMGUARD_PRESSURE_WATCH_CARD", false, kNothing},
+  {"pressure", "watch_card", Boolean, "true", "", Yes, "", "VRAMGUARD_PRESSURE_WATCH_CARD", false,
+   [](GuardConfig& c, const Value& v) { c.pressure.watch_card = std::get<bool>(v); }},
 
-  {"oom", "defer_first_refusal", Choice, "auto", "auto|never|always", DefaultOnly, "", "VRAMGUARD_OOM_DEFER_FIRST_REFUSAL", false, kNothing},
-  {"oom", "deadline", Duration, "5s", "", DefaultOnly, "", "VRAMGUARD_OOM_DEADLINE", false, kNothing},
-  {"oom", "wait_timeout", Duration, "30s", "", DefaultOnly, "", "VRAMGUARD_OOM_WAIT_TIMEOUT", false, kNothing},
-  {"oom", "checkpoint", Text, "", "", DefaultOnly, "", "", true, kNothing},
-  {"oom", "checkpoint_timeout", Duration, "120s", "", DefaultOnly, "", "VRAMGUARD_OOM_CHECKPOINT_TIMEOUT", false, kNothing},
-  {"oom", "spill_limit", Amount, "25%", "", DefaultOnly, "", "VRAMGUARD_OOM_SPILL_LIMIT", false, kNothing},
+  {"oom", "defer_first_refusal", Choice, "auto", "auto|never|always", Yes, "", "VRAMGUARD_OOM_DEFER_FIRST_REFUSAL", false,
+   [](GuardConfig& c, const Value& v) { c.oom.defer_first_refusal = choice<Defer>(v, kDeferWords); }},
+  {"oom", "deadline", Duration, "5s", "", Yes, "", "VRAMGUARD_OOM_DEADLINE", false,
+   [](GuardConfig& c, const Value& v) { c.oom.deadline = std::get<milliseconds>(v); }, no_time_at_all},
+  {"oom", "wait_timeout", Duration, "30s", "", Yes, "", "VRAMGUARD_OOM_WAIT_TIMEOUT", false,
+   [](GuardConfig& c, const Value& v) { c.oom.wait_timeout = std::get<milliseconds>(v); }, too_long_a_wait},
+  {"oom", "checkpoint", Text, "", "", Yes, "", "", true, store_checkpoint, bad_checkpoint},
+  {"oom", "checkpoint_timeout", Duration, "120s", "", Yes, "", "VRAMGUARD_OOM_CHECKPOINT_TIMEOUT", false,
+   [](GuardConfig& c, const Value& v) { c.oom.checkpoint_timeout = std::get<milliseconds>(v); }, no_time_at_all},
+  {"oom", "spill_limit", Share, "25%", "", Yes, "", "VRAMGUARD_OOM_SPILL_LIMIT", false,
+   [](GuardConfig& c, const Value& v) { c.oom.spill_limit = std::get<Size>(v); }},
 
-  {"hooks", "enabled", Boolean, "true", "", DefaultOnly, "", "VRAMGUARD_HOOKS_ENABLED", false, kNothing},
-  {"hooks", "timeout", Duration, "10s", "", DefaultOnly, "", "VRAMGUARD_HOOKS_TIMEOUT", false, kNothing},
-  {"hooks", "cooldown", Duration, "15s", "", DefaultOnly, "", "VRAMGUARD_HOOKS_COOLDOWN", false, kNothing},
+  {"hooks", "enabled", Boolean, "true", "", Yes, "", "VRAMGUARD_HOOKS_ENABLED", false,
+   [](GuardConfig& c, const Value& v) { c.hooks_enabled = std::get<bool>(v); }},
+  {"hooks", "timeout", Duration, "10s", "", Yes, "", "VRAMGUARD_HOOKS_TIMEOUT", false, kNothing, no_time_at_all},
+  {"hooks", "cooldown", Duration, "15s", "", Yes, "", "VRAMGUARD_HOOKS_COOLDOWN", false, kNothing},
 
   {"log", "target", Choice, "file", "file|stderr|none", Yes, "", "VRAMGUARD_LOG_TARGET", false,
-   [](GuardConfig& c, const Value& v) { c.log.target = choice<LogTarget>(v, kTarget); }},
+   [](GuardConfig& c, const Value& v) { c.log.target = choice<LogTarget>(v, kLogTargetWords); }},
   {"log", "path", Text, "", "", Yes, "", "VRAMGUARD_LOG", false,
    [](GuardConfig& c, const Value& v) { c.log.path = std::get<std::string>(v); }},
   {"log", "format", Choice, "logfmt", "logfmt|json", Yes, "", "VRAMGUARD_LOG_FORMAT", false,
-   [](GuardConfig& c, const Value& v) { c.log.format = choice<LogFormat>(v, kFormat); }},
+   [](GuardConfig& c, const Value& v) { c.log.format = choice<LogFormat>(v, kLogFormatWords); }},
   {"log", "level", Choice, "info", "error|warn|info|debug", Yes, "", "VRAMGUARD_LOG_LEVEL", false,
-   [](GuardConfig& c, const Value& v) { c.log.level = choice<LogLevel>(v, kLevel); }},
+   [](GuardConfig& c, const Value& v) { c.log.level = choice<LogLevel>(v, kLogLevelWords); }},
   {"log", "report_every", Duration, "0s", "", Yes, "", "VRAMGUARD_LOG_REPORT_EVERY", false,
    [](GuardConfig& c, const Value& v) { c.log.report_every = std::get<milliseconds>(v); }},
 };
 
 constexpr Key kGpuKeys[] = {
   {"gpu", "budget", Amount, "unlimited", "", Yes, "", "", false, kNothing},
-  {"gpu", "sentinel", Amount, "none", "none|all", DefaultOnly, "", "", false, kNothing},
+  {"gpu", "sentinel", ByteCount, "none", "none|all", Yes, "", "", false, kNothing},
 };
 
 constexpr Key kHookKeys[] = {
@@ -92,21 +136,21 @@ constexpr Key kHookKeys[] = {
   {"hook", "shell", Text, "", "", Yes, "", "", true, kNothing},
   {"hook", "argv", TextList, "", "", Yes, "", "", true, kNothing},
   {"hook", "signal", Text, "", "", Yes, "", "", true, kNothing},
-  {"hook", "target", Choice, "self", "self|parent|group", Yes, "", "", true, kNothing},
+  {"hook", "target", Choice, "self", "self|parent|group", Yes, "group", "", true, kNothing},
   {"hook", "require_handler", Boolean, "true", "", Yes, "", "", true, kNothing},
   {"hook", "priority", Integer, "0", "", Yes, "", "", true, kNothing},
-  {"hook", "estimated_free", Amount, "none", "none", Yes, "", "", true, kNothing},
-  {"hook", "overhead", Amount, "none", "none", Yes, "", "", true, kNothing},
-  {"hook", "timeout", Duration, "10s", "", Yes, "", "", true, kNothing},
+  {"hook", "estimated_free", ByteCount, "none", "none", Yes, "", "", true, kNothing},
+  {"hook", "overhead", ByteCount, "none", "none", Yes, "", "", true, kNothing},
+  {"hook", "timeout", Duration, "10s", "", Yes, "", "", true, kNothing, no_time_at_all},
   {"hook", "cooldown", Duration, "15s", "", Yes, "", "", true, kNothing},
 };
 
-// No sentinel is held and no hook runs yet, so the last two are kept whatever they say.
 constexpr Key kLimitKeys[] = {
   {"", "schema", Schema, "1", "", Yes, "", "", false, kNothing},
   {"", "max_budget", Amount, "unlimited", "", Yes, "", "", false,
    [](GuardConfig& c, const Value& v) { c.max_budget = std::get<Size>(v); }},
-  {"", "max_sentinel", Amount, "unlimited", "none", Yes, "", "", false, kNothing},
+  {"", "max_sentinel", ByteCount, "unlimited", "none|unlimited", Yes, "", "", false,
+   [](GuardConfig& c, const Value& v) { c.max_sentinel = cap_of(v); }},
   {"", "hooks", Boolean, "true", "", Yes, "", "", false, kNothing},
 };
 

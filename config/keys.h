@@ -28,7 +28,9 @@ struct Key {
   std::string_view unbuilt;                   // of `words`, those that are not built yet
   std::string_view variable;                  // the environment variable that sets it, "" if none does
   bool runs_commands;                         // refused in a file that somebody else could have written
-  void (*store)(GuardConfig&, const Value&);  // null: nothing uses it yet
+  void (*store)(GuardConfig&, const Value&);  // null: it is stored elsewhere, or not built yet
+  // What is wrong with a value of the right type ("is no time at all; ..."), "" if nothing is; null: any will do.
+  std::string (*objection)(const Value&) = nullptr;
 };
 
 std::span<const Key> all_keys() noexcept;    // of a file, without the three tables below

@@ -15,6 +15,12 @@ std::string written(const Key& key, std::string_view text) {
   return bare ? std::string(text) : "\"" + std::string(text) + "\"";
 }
 
+bool same_device(const std::string& a, const std::string& b) {
+  const auto first = parse_device_name(a);
+  const auto second = parse_device_name(b);
+  return first && second && same_name(*first, *second);
+}
+
 }  // namespace
 
 Settings::Settings() {
@@ -56,6 +62,11 @@ std::optional<Value> Settings::check(const Key& key, std::string_view label, std
               std::string(kVersion) + leave_it);
     return std::nullopt;
   }
+  const std::string objection = key.objection == nullptr ? "" : key.objection(value);
+  if (!objection.empty()) {
+    error(place, std::string(label), std::string(label) + ": '" + std::string(text) + "' " + objection);
+    return std::nullopt;
+  }
   return std::move(value);
 }
 
@@ -72,13 +83,29 @@ void Settings::set(const Key& key, std::string_view text, const Place& place) {
 
 void Settings::set_device_budget(NamedBudget budget, unsigned strength, const Place& place) {
   for (DeviceSetting& device : devices_) {
-    const auto old_name = parse_device_name(device.budget.device);
-    const auto new_name = parse_device_name(budget.device);
-    if (!old_name || !new_name || !same_name(*old_name, *new_name)) continue;
+    if (!same_device(device.budget.device, budget.device)) continue;
     device = {std::move(budget), strength, place};
     return;
   }
   devices_.push_back({std::move(budget), strength, place});
+}
+
+void Settings::set_device_sentinel(DeviceSentinel sentinel, std::string text, const Place& place) {
+  for (SentinelSetting& device : sentinels_) {
+    if (!same_device(device.sentinel.device, sentinel.device)) continue;
+    device = {std::move(sentinel), std::move(text), place};
+    return;
+  }
+  sentinels_.push_back({std::move(sentinel), std::move(text), place});
+}
+
+void Settings::set_hook(HookSetting hook) {
+  for (HookSetting& old : hooks_) {
+    if (old.hook.name != hook.hook.name) continue;
+    old = std::move(hook);
+    return;
+  }
+  hooks_.push_back(std::move(hook));
 }
 
 const Settings::Setting& Settings::setting(std::string_view name) const {
@@ -106,6 +133,30 @@ void Settings::check_thresholds() {
   check_falls(medium, high, config_.pressure.medium, config_.pressure.high);
 }
 
+std::chrono::milliseconds Settings::duration_of(const Setting& setting) const {
+  return std::get<std::chrono::milliseconds>(std::get<Value>(parse_duration(setting.text)));
+}
+
+void Settings::finish_hooks(LoadResult& result) {
+  const Setting& timeout = setting("hooks.timeout");
+  const Setting& cooldown = setting("hooks.cooldown");
+  for (HookSetting& hook : hooks_) {
+    const std::string table = "hook.\"" + hook.hook.name + "\".";
+    for (HookSetting::Field& field : hook.fields)
+      result.values.push_back({table + field.key, std::move(field.text), std::move(field.place)});
+    if (!hook.has_timeout) {
+      hook.hook.timeout = duration_of(timeout);
+      result.values.push_back({table + "timeout", timeout.text, timeout.place});
+    }
+    if (!hook.has_cooldown) {
+      hook.hook.cooldown = duration_of(cooldown);
+      result.values.push_back({table + "cooldown", cooldown.text, cooldown.place});
+    }
+    config_.hooks.push_back(std::move(hook.hook));
+  }
+  if (setting("hooks").text == "false") config_.hooks_enabled = false;  // the administrator's
+}
+
 LoadResult Settings::finish() {
   check_thresholds();
   LoadResult result;
@@ -113,15 +164,21 @@ LoadResult Settings::finish() {
     const bool is_limit = setting.key >= limit_keys().data() && setting.key < limit_keys().data() + limit_keys().size();
     if (setting.key->type == KeyType::Schema || (is_limit && setting.is_default())) continue;
     const std::string name = (is_limit ? "limits." : "") + full_name(*setting.key);
-    result.values.push_back({name, std::move(setting.text), std::move(setting.place)});
-    if (setting.key->name != "budget") continue;
-    for (const DeviceSetting& device : devices_) {
-      result.values.push_back({"gpu.\"" + device.budget.device + "\".budget", device.budget.text, device.place});
+    result.values.push_back({name, setting.text, setting.place});
+    if (name == "budget") {
+      for (const DeviceSetting& device : devices_)
+        result.values.push_back({"gpu.\"" + device.budget.device + "\".budget", device.budget.text, device.place});
+    } else if (name == "sentinel") {
+      for (const SentinelSetting& device : sentinels_)
+        result.values.push_back({"gpu.\"" + device.sentinel.device + "\".sentinel", device.text, device.place});
+    } else if (name == "hooks.cooldown") {
+      finish_hooks(result);
     }
   }
   for (DeviceSetting& device : devices_) {
     config_.device_budgets.push_back({std::move(device.budget.device), device.budget.size, device.strength});
   }
+  for (SentinelSetting& device : sentinels_) config_.device_sentinels.push_back(std::move(device.sentinel));
   result.config = std::move(config_);
   result.diagnostics = std::move(diagnostics_);
   return result;

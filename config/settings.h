@@ -12,6 +12,19 @@
 
 namespace vramguard {
 
+// A hook as it was written. A plain value.
+struct HookSetting {
+  struct Field {
+    std::string key;
+    std::string text;
+    Place place;
+  };
+  HookConfig hook;
+  bool has_timeout = false;  // else that of [hooks]
+  bool has_cooldown = false;
+  std::vector<Field> fields;
+};
+
 // Not thread-safe.
 class Settings {
  public:
@@ -30,6 +43,12 @@ class Settings {
   void set_device_budget(NamedBudget budget, unsigned strength, const Place& place);
   // For a stronger source that has a general budget of its own.
   void forget_device_budgets() { devices_.clear(); }
+  // The same for sentinels.
+  void set_device_sentinel(DeviceSentinel sentinel, std::string text, const Place& place);
+  void forget_device_sentinels() { sentinels_.clear(); }
+
+  // Replaces one of the same name in its place.
+  void set_hook(HookSetting hook);
 
   void read_from(const std::string& file) { config_.source = file; }
   void set_quiet(bool quiet) { config_.quiet = quiet; }
@@ -50,7 +69,15 @@ class Settings {
     Place place;
   };
 
+  struct SentinelSetting {
+    DeviceSentinel sentinel;
+    std::string text;
+    Place place;
+  };
+
   void check_thresholds();
+  void finish_hooks(LoadResult& result);
+  std::chrono::milliseconds duration_of(const Setting& setting) const;
   void check_falls(const Setting& above, const Setting& below, const Threshold& high, const Threshold& low);
   const Setting& setting(std::string_view full_name) const;
 
@@ -58,6 +85,8 @@ class Settings {
   std::vector<Diagnostic> diagnostics_;
   std::vector<Setting> settings_;  // one for each row of all_keys(), then of limit_keys()
   std::vector<DeviceSetting> devices_;
+  std::vector<SentinelSetting> sentinels_;
+  std::vector<HookSetting> hooks_;
 };
 
 }  // namespace vramguard

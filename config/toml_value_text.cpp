@@ -13,6 +13,8 @@ bool is_taken(KeyType type, const TomlValue& value) {
     case KeyType::Boolean:
       return value.kind == TomlKind::Boolean;
     case KeyType::Amount:
+    case KeyType::Share:
+    case KeyType::ByteCount:
       return value.kind == TomlKind::Text || value.kind == TomlKind::Integer;
     case KeyType::Text:
     case KeyType::Choice:
@@ -35,6 +37,8 @@ std::string what_is_taken(const Key& key) {
     case KeyType::Boolean:
       return "true or false, without quotes";
     case KeyType::Amount:
+    case KeyType::Share:
+    case KeyType::ByteCount:
       return "a size in quotes, such as \"8GiB\"";
     case KeyType::Threshold:
       return "a threshold in quotes, such as \"10%\" or \"2GiB\"";

@@ -49,7 +49,42 @@ ValueResult parse_boolean(std::string_view text) {
   return ValueError{quoted(text) + " is neither true nor false", ""};
 }
 
+ValueError not_possible(KeyType type, std::string_view words, std::string_view text) {
+  std::vector<std::string> forms{"a size such as 512MiB"};
+  if (type == KeyType::Share) forms.emplace_back("a share such as 25%");
+  for (const std::string_view word : split(words, '|')) forms.push_back("'" + std::string(word) + "'");
+  std::string message = quoted(text) + " is not possible here; write ";
+  for (std::size_t i = 0; i < forms.size(); ++i) {
+    message += (i == 0 ? "" : i + 1 == forms.size() ? " or " : ", ") + forms[i];
+  }
+  return {std::move(message), ""};
+}
+
+ValueResult parse_limited_size(KeyType type, std::string_view words, std::string_view text) {
+  auto size = parse_size(text);
+  if (auto* error = std::get_if<SizeError>(&size)) {
+    // The grammar of sizes advises 'unlimited' where there is none here.
+    const bool bad_advice = error->message.find("'unlimited'") != std::string::npos;
+    return bad_advice ? not_possible(type, words, text) : ValueError{std::move(error->message), ""};
+  }
+  const Size& parsed = std::get<Size>(size);
+  if (std::holds_alternative<Unlimited>(parsed)) return not_possible(type, words, text);
+  if (std::holds_alternative<Percent>(parsed) && type == KeyType::ByteCount)
+    return ValueError{quoted(text) + " is a percentage; here a size such as 8GiB is needed", ""};
+  return Value{parsed};
+}
+
 }  // namespace
+
+Bytes bytes_or_none(const Value& value) {
+  const auto* size = std::get_if<Size>(&value);
+  return size == nullptr ? 0 : std::get<Bytes>(*size);
+}
+
+Sentinel sentinel_of(const Value& value) {
+  const auto* word = std::get_if<std::string>(&value);
+  return {bytes_or_none(value), word != nullptr && *word == "all"};
+}
 
 bool contains_word(std::string_view words, std::string_view word) {
   for (const std::string_view candidate : split(words, '|')) {
@@ -119,9 +154,12 @@ ValueResult parse_value(KeyType type, std::string_view words, std::string_view t
     case KeyType::TextList:
       return Value{std::string(text)};
     case KeyType::Amount:
+    case KeyType::Share:
+    case KeyType::ByteCount:
       break;
   }
   if (contains_word(words, text)) return Value{std::string(text)};
+  if (type != KeyType::Amount) return parse_limited_size(type, words, text);
   auto size = parse_size(text);
   if (auto* error = std::get_if<SizeError>(&size)) return ValueError{std::move(error->message), ""};
   return Value{std::get<Size>(size)};

@@ -84,7 +84,15 @@ TEST_CASE("the defaults of the table are the defaults of GuardConfig") {
   GuardConfig from_table;
   from_table.budget = Bytes{1};
   from_table.virtualize = Virtualize::None;
-  from_table.pressure = {PressureScope::Worst, {1.0, {}}, {1.0, {}}, {1.0, {}}};
+  from_table.sentinel = {1, true};
+  from_table.sentinel_required = true;
+  from_table.leave_free = Bytes{1};
+  from_table.mode = Mode::Observe;
+  from_table.hooks_enabled = false;
+  from_table.pressure = {PressureScope::Worst, {1.0, {}}, {1.0, {}}, {1.0, {}}, false};
+  using std::chrono::seconds;
+  from_table.oom = {OomPolicy::Spill, Defer::Never, seconds(1), seconds(1), {"x"},
+                    SignalAction{1},  seconds(1),   Bytes{1}};
   from_table.log = {LogTarget::None, "x", LogFormat::Json, LogLevel::Debug, std::chrono::seconds(1)};
   for (const Key& key : all_keys()) {
     CAPTURE(full_name(key));
@@ -95,6 +103,20 @@ TEST_CASE("the defaults of the table are the defaults of GuardConfig") {
   const GuardConfig standard;
   CHECK(from_table.budget == standard.budget);
   CHECK(from_table.virtualize == standard.virtualize);
+  CHECK(from_table.sentinel == standard.sentinel);
+  CHECK(from_table.sentinel_required == standard.sentinel_required);
+  CHECK(from_table.leave_free == standard.leave_free);
+  CHECK(from_table.mode == standard.mode);
+  CHECK(from_table.hooks_enabled == standard.hooks_enabled);
+  CHECK(from_table.pressure.watch_card == standard.pressure.watch_card);
+  CHECK(from_table.oom.policy == standard.oom.policy);
+  CHECK(from_table.oom.defer_first_refusal == standard.oom.defer_first_refusal);
+  CHECK(from_table.oom.deadline == standard.oom.deadline);
+  CHECK(from_table.oom.wait_timeout == standard.oom.wait_timeout);
+  CHECK(from_table.oom.checkpoint == standard.oom.checkpoint);
+  CHECK_FALSE(from_table.oom.checkpoint_signal.has_value());
+  CHECK(from_table.oom.checkpoint_timeout == standard.oom.checkpoint_timeout);
+  CHECK(from_table.oom.spill_limit == standard.oom.spill_limit);
   CHECK(from_table.pressure.scope == standard.pressure.scope);
   CHECK(from_table.pressure.low == standard.pressure.low);
   CHECK(from_table.pressure.medium == standard.pressure.medium);

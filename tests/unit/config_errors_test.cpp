@@ -93,54 +93,42 @@ TEST_CASE("syntax errors and duplicate keys have their position") {
 
 TEST_CASE("a key whose feature is not built yet says so, unless it has its default") {
   ConfigFixture fixture;
-  CHECK(
-      fixture.messages_for(
-          "sentinel = \"512MiB\"\nsentinel_required = true\nmode = \"observe\"\ngroup = \"g\"\n\n"
-          "oom_policy = \"spill\"\nleave_free = \"1GiB\"\n\n"
-          "[pressure]\nscope = \"worst\"\nwatch_card = false\n[oom]\ndeadline = \"6s\"\n[hooks]\nenabled = false\n"
-          "[gpu.\"cuda:0\"]\nsentinel = \"all\"\n") ==
-      Lines{
-          "config.toml:2:12: error: 'sentinel' is not built yet in version 0.1.0; remove it or leave it at \"none\"",
-          "config.toml:3:21: error: 'sentinel_required' is not built yet in version 0.1.0; remove it or leave it at "
-          "false",
-          "config.toml:4:8: error: 'mode = \"observe\"' is not built yet in version 0.1.0; remove it or leave it at "
-          "\"enforce\"",
-          "config.toml:5:9: error: 'group' is not built yet in version 0.1.0; remove it or leave it at \"\"",
-          "config.toml:7:14: error: 'oom_policy = \"spill\"' is not built yet in version 0.1.0; remove it or leave it "
-          "at \"fail\"",
-          "config.toml:8:14: error: 'leave_free' is not built yet in version 0.1.0; remove it or leave it at \"none\"",
-          "config.toml:11:9: error: 'pressure.scope = \"worst\"' is not built yet in version 0.1.0; remove it or leave "
-          "it at \"budget\"",
-          "config.toml:12:14: error: 'pressure.watch_card' is not built yet in version 0.1.0; remove it or leave it at "
-          "true",
-          "config.toml:14:12: error: 'oom.deadline' is not built yet in version 0.1.0; remove it or leave it at \"5s\"",
-          "config.toml:16:11: error: 'hooks.enabled' is not built yet in version 0.1.0; remove it or leave it at true",
-          "config.toml:18:12: error: 'gpu.\"cuda:0\".sentinel' is not built yet in version 0.1.0; remove it or leave "
-          "it at \"none\""});
-  CHECK(fixture.messages_for("[oom]\ndeadline = \"5000ms\"\nspill_limit = \"25.0%\"\n").empty());
+  CHECK(fixture.messages_for("group = \"g\"\n") ==
+        Lines{"config.toml:2:9: error: 'group' is not built yet in version 0.1.0; remove it or leave it at \"\""});
+  CHECK(fixture.messages_for("group = \"\"\n").empty());
 }
 
-TEST_CASE("hooks are checked for form and names although they are not built yet") {
+TEST_CASE("keys that take no share or no 'unlimited' say what they take") {
   ConfigFixture fixture;
-  const std::string not_built = " error: '[[hook]]' is not built yet in version 0.1.0; remove it";
-  CHECK(fixture.messages_for(
-            "[[hook]]\nname = \"a\"\non = \"oom\"\nargv = [\"/bin/true\"]\nestimated_free = \"4GiB\"\n") ==
-        Lines{"config.toml:2:1:" + not_built});
-  CHECK(fixture.messages_for(
-            "[[hook]]\nname = \"a\"\non = \"oom\"\nshell = \"true\"\n"
-            "[[hook]]\nname = \"a\"\non = \"oops\"\nshell = \"true\"\nargv = [1]\nprioriti = 3\npriority = \"3\"\n"
-            "[[hook]]\n") ==
-        Lines{"config.toml:2:1:" + not_built,
-              "config.toml:6:1: error: a second hook is called 'a'; the first is in line 2",
-              "config.toml:8:6: error: hook.on: 'oops' is not one of pressure, oom, oom-returned or budget",
-              "config.toml:10:8: error: hook.argv takes a list of texts, such as [\"/usr/bin/curl\", \"-s\"]",
-              "config.toml:11:1: error: unknown key 'prioriti' in [[hook]]; did you mean 'priority'?",
-              "config.toml:12:12: error: hook.priority takes a whole number, not a text",
-              "config.toml:6:1: error: a hook with both 'shell' and 'argv': write one of 'shell', 'argv' and 'signal'",
-              "config.toml:6:1:" + not_built, "config.toml:13:1: error: a hook without a 'name'",
-              "config.toml:13:1: error: a hook without 'on': when should it run?",
-              "config.toml:13:1: error: a hook without a command: write one of 'shell', 'argv' and 'signal'",
-              "config.toml:13:1:" + not_built});
+  CHECK(
+      fixture.messages_for("sentinel = \"10%\"\nleave_free = \"unlimited\"\n[gpu.\"cuda:0\"]\nsentinel = \"0\"\n"
+                           "[oom]\nspill_limit = \"none\"\n") ==
+      Lines{
+          "config.toml:2:12: error: sentinel: '10%' is a percentage; here a size such as 8GiB is needed",
+          "config.toml:3:14: error: leave_free: 'unlimited' is not possible here; write a size such as 512MiB, a share "
+          "such as 25% or 'none'",
+          "config.toml:5:12: error: gpu.\"cuda:0\".sentinel: '0' is not possible here; write a size such as 512MiB, "
+          "'none' or 'all'",
+          "config.toml:7:15: error: oom.spill_limit: 'none' is not possible here; write a size such as 512MiB or a "
+          "share such as 25%"});
+  CHECK(fixture.messages_for("sentinel = \"20\"\n") ==
+        Lines{"config.toml:2:12: error: sentinel: '20' is 20 bytes; did you mean 20GiB?"});
+}
+
+TEST_CASE("times that are none, a wait that is too long and checkpoints by a wrong signal are errors") {
+  ConfigFixture fixture;
+  CHECK(
+      fixture.messages_for("[oom]\ndeadline = \"0s\"\nwait_timeout = \"11m\"\ncheckpoint_timeout = \"0ms\"\n"
+                           "checkpoint = \"signal:SIGKILL\"\n[hooks]\ntimeout = \"0s\"\ncooldown = \"0s\"\n") ==
+      Lines{"config.toml:3:12: error: oom.deadline: '0s' is no time at all; write a duration such as 5s",
+            "config.toml:4:16: error: oom.wait_timeout: '11m' is longer than 10m, the longest that a request may wait",
+            "config.toml:5:22: error: oom.checkpoint_timeout: '0ms' is no time at all; write a duration such as 5s",
+            "config.toml:6:14: error: oom.checkpoint: 'signal:SIGKILL' cannot be handled by any program; write a "
+            "signal such as SIGUSR1",
+            "config.toml:8:11: error: hooks.timeout: '0s' is no time at all; write a duration such as 5s"});
+  CHECK(fixture.messages_for("[oom]\nwait_timeout = \"10m\"\ncheckpoint = \"signal:\"\n") ==
+        Lines{"config.toml:4:14: error: oom.checkpoint: 'signal:' is no signal; write a name such as SIGUSR1 or "
+              "SIGRTMIN+1"});
 }
 
 TEST_CASE("a file that others can write is read, but its commands are not taken") {

@@ -99,23 +99,32 @@ TEST_CASE("every scalar key has a variable, and the switches are checked") {
 
 TEST_CASE("values that variables cannot have are errors, also those of features not built yet") {
   ConfigFixture fixture;
-  fixture.set("VRAMGUARD_SENTINEL", "all");
-  fixture.set("VRAMGUARD_POLICY", "spill");
+  fixture.set("VRAMGUARD_SENTINEL", "20%");
+  fixture.set("VRAMGUARD_POLICY", "spil");
   fixture.set("VRAMGUARD_GROUP", "g");
   fixture.set("VRAMGUARD_LOG_LEVEL", "");
   fixture.set("VRAMGUARD", "off");
   fixture.set("VRAMGUARD_ON_ERROR", "go");
   fixture.set("VRAMGUARD_QUIET", "yes");
-  CHECK(
-      fixture.messages() ==
-      Lines{
-          "VRAMGUARD_POLICY: error: 'oom_policy = \"spill\"' is not built yet in version 0.1.0; remove it or leave it "
-          "at \"fail\"",
-          "VRAMGUARD_SENTINEL: error: 'sentinel' is not built yet in version 0.1.0; remove it or leave it at \"none\"",
-          "VRAMGUARD_GROUP: error: 'group' is not built yet in version 0.1.0; remove it or leave it at \"\"",
-          "VRAMGUARD_LOG_LEVEL: error: log.level: '' is not one of error, warn, info or debug",
-          "VRAMGUARD: error: 'off' is not one of 0 or 1", "VRAMGUARD_ON_ERROR: error: 'go' is not one of fail or run",
-          "VRAMGUARD_QUIET: error: 'yes' is not one of 0 or 1"});
+  CHECK(fixture.messages() ==
+        Lines{"VRAMGUARD_POLICY: error: oom_policy: 'spil' is not one of fail, retry-after-free, wait-and-retry, "
+              "checkpoint-and-fail or spill; did you mean 'spill'?",
+              "VRAMGUARD_SENTINEL: error: sentinel: '20%' is a percentage; here a size such as 8GiB is needed",
+              "VRAMGUARD_GROUP: error: 'group' is not built yet in version 0.1.0; remove it or leave it at \"\"",
+              "VRAMGUARD_LOG_LEVEL: error: log.level: '' is not one of error, warn, info or debug",
+              "VRAMGUARD: error: 'off' is not one of 0 or 1",
+              "VRAMGUARD_ON_ERROR: error: 'go' is not one of fail or run",
+              "VRAMGUARD_QUIET: error: 'yes' is not one of 0 or 1"});
+}
+
+TEST_CASE("a sentinel of the environment goes before those of files, named or not") {
+  ConfigFixture fixture;
+  fixture.write("etc/config.toml", "schema = 1\nsentinel = \"all\"\n[gpu.\"cuda:0\"]\nsentinel = \"1GiB\"\n");
+  CHECK(fixture.load().config.device_sentinels.size() == 1);
+  fixture.set("VRAMGUARD_SENTINEL", "512MiB");
+  const GuardConfig config = fixture.load().config;
+  CHECK(config.sentinel == Sentinel{512_MiB, false});
+  CHECK(config.device_sentinels.empty());
 }
 
 TEST_CASE("an unknown variable is a warning with the nearest name, except what hooks are told") {

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
 
 using namespace vramguard;
 using Lines = std::vector<std::string>;
@@ -75,14 +76,31 @@ TEST_CASE("every built key reaches the configuration") {
   ConfigFixture fixture;
   const Lines none;
   CHECK(fixture.messages_for(R"(budget = 8589934592
+oom_policy = "wait-and-retry"
+sentinel = "512MiB"
+sentinel_required = true
+leave_free = "5%"
+mode = "observe"
 virtualize = "cuda"
 managed = "count"
 [gpu."cuda:1"]
 budget = "25%"
+sentinel = "all"
 [pressure]
+scope = "worst"
 low = "40%,9GiB"
 medium = "3GiB"
 high = "1GiB"
+watch_card = false
+[oom]
+defer_first_refusal = "always"
+deadline = "7s"
+wait_timeout = "10m"
+checkpoint = "save --now"
+checkpoint_timeout = "1h"
+spill_limit = "16GiB"
+[hooks]
+enabled = false
 [log]
 target = "stderr"
 path = "/var/log/%u-%p.log"
@@ -92,18 +110,62 @@ report_every = "90s"
 )") == none);
   const GuardConfig config = fixture.load().config;
   CHECK(config.budget == Size{Bytes{8_GiB}});
+  CHECK(config.sentinel == Sentinel{512_MiB, false});
+  CHECK(config.sentinel_required);
+  CHECK(config.leave_free == Size{Percent{5}});
+  CHECK(config.mode == Mode::Observe);
   CHECK(config.virtualize == Virtualize::Cuda);
   REQUIRE(config.device_budgets.size() == 1);
   CHECK(config.device_budgets[0].device == "cuda:1");
   CHECK(config.device_budgets[0].budget == Size{Percent{25}});
+  REQUIRE(config.device_sentinels.size() == 1);
+  CHECK(config.device_sentinels[0].device == "cuda:1");
+  CHECK(config.device_sentinels[0].sentinel == Sentinel{0, true});
+  CHECK(config.pressure.scope == PressureScope::Worst);
   CHECK(config.pressure.low == Threshold{40.0, 9_GiB});
   CHECK(config.pressure.medium == Threshold{{}, 3_GiB});
   CHECK(config.pressure.high == Threshold{{}, 1_GiB});
+  CHECK_FALSE(config.pressure.watch_card);
+  CHECK(config.oom.policy == OomPolicy::WaitAndRetry);
+  CHECK(config.oom.defer_first_refusal == Defer::Always);
+  CHECK(config.oom.deadline == std::chrono::seconds(7));
+  CHECK(config.oom.wait_timeout == std::chrono::minutes(10));
+  CHECK(config.oom.checkpoint == Lines{"/bin/sh", "-c", "save --now"});
+  CHECK(config.oom.checkpoint_timeout == std::chrono::hours(1));
+  CHECK(config.oom.spill_limit == Size{Bytes{16_GiB}});
+  CHECK_FALSE(config.hooks_enabled);
   CHECK(config.log.target == LogTarget::Stderr);
   CHECK(config.log.path == "/var/log/%u-%p.log");
   CHECK(config.log.format == LogFormat::Json);
   CHECK(config.log.level == LogLevel::Error);
   CHECK(config.log.report_every == std::chrono::seconds(90));
+}
+
+TEST_CASE("a checkpoint is a command line or a signal, and the later file's replaces the other") {
+  ConfigFixture fixture;
+  fixture.write("etc/config.toml", "schema = 1\n[oom]\ncheckpoint = \"save\"\n");
+  fixture.write("etc/conf.d/a.toml", "schema = 1\n[oom]\ncheckpoint = \"signal:USR1\"\n");
+  GuardConfig config = fixture.load().config;
+  CHECK(config.oom.checkpoint.empty());
+  REQUIRE(config.oom.checkpoint_signal.has_value());
+  CHECK(config.oom.checkpoint_signal->number == SIGUSR1);
+  fixture.write("etc/conf.d/b.toml", "schema = 1\n[oom]\ncheckpoint = \"\"\n");
+  config = fixture.load().config;
+  CHECK(config.oom.checkpoint.empty());
+  CHECK_FALSE(config.oom.checkpoint_signal.has_value());
+}
+
+TEST_CASE("the administrator's limits hold whatever the files and variables say") {
+  ConfigFixture fixture;
+  fixture.write("etc/limits.toml", "schema = 1\nmax_sentinel = \"2GiB\"\nhooks = false\n");
+  fixture.set("VRAMGUARD_HOOKS_ENABLED", "true");
+  CHECK(fixture.load().config.max_sentinel == 2_GiB);
+  CHECK_FALSE(fixture.load().config.hooks_enabled);
+  fixture.write("etc/limits.toml", "schema = 1\nmax_sentinel = \"none\"\nhooks = true\n");
+  CHECK(fixture.load().config.max_sentinel == Bytes{0});
+  CHECK(fixture.load().config.hooks_enabled);
+  fixture.write("etc/limits.toml", "schema = 1\nmax_sentinel = \"unlimited\"\n");
+  CHECK_FALSE(fixture.load().config.max_sentinel.has_value());
 }
 
 TEST_CASE(
