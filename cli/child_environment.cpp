@@ -1,6 +1,15 @@
 #include "cli/child_environment.h"
 
+#include <algorithm>
+
 namespace vramguard {
+namespace {
+
+bool sets(std::string_view variable, std::string_view name) {
+  return variable.size() > name.size() && variable.starts_with(name) && variable[name.size()] == '=';
+}
+
+}  // namespace
 
 ChildEnvironment::ChildEnvironment(const char* const* environ) {
   for (; environ != nullptr && *environ != nullptr; ++environ) variables_.emplace_back(*environ);
@@ -8,17 +17,18 @@ ChildEnvironment::ChildEnvironment(const char* const* environ) {
 
 std::string ChildEnvironment::get(std::string_view name) const {
   for (const std::string& variable : variables_) {
-    if (variable.size() > name.size() && variable.starts_with(name) && variable[name.size()] == '=') {
-      return variable.substr(name.size() + 1);
-    }
+    if (sets(variable, name)) return variable.substr(name.size() + 1);
   }
   return "";
 }
 
+bool ChildEnvironment::has(std::string_view name) const {
+  return std::any_of(variables_.begin(), variables_.end(),
+                     [&](const std::string& variable) { return sets(variable, name); });
+}
+
 void ChildEnvironment::set(std::string_view name, const std::string& value) {
-  std::erase_if(variables_, [&](const std::string& variable) {
-    return variable.size() > name.size() && variable.starts_with(name) && variable[name.size()] == '=';
-  });
+  std::erase_if(variables_, [&](const std::string& variable) { return sets(variable, name); });
   variables_.push_back(std::string(name) + "=" + value);
 }
 

@@ -13,6 +13,7 @@ class ChildEnvironment {
   explicit ChildEnvironment(const char* const* environ);
 
   std::string get(std::string_view name) const;  // "" if it is not set
+  bool has(std::string_view name) const;
   void set(std::string_view name, const std::string& value);
   const char* const* pointers();
 

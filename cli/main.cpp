@@ -26,7 +26,8 @@ std::string version_text() {
 class RunFormatter : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App*, std::string) const override {
-    return "Usage: vramguard run [-b SIZE] [--device GPU=SIZE]... [--log PATH] [--] COMMAND [ARGUMENT]...\n";
+    return "Usage: vramguard run [-b SIZE] [--device GPU=SIZE]... [--policy P] [--sentinel SIZE] [--observe]\n"
+           "                     [--on LEVEL=CMD]... [--on-oom CMD]... [--log PATH] [--] COMMAND [ARGUMENT]...\n";
   }
 };
 
@@ -37,6 +38,21 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   run->add_option("--device", options.devices,
                   "Budget for one GPU: cuda:0=8GiB, GPU-8f6e1c1a=4GiB, pci:0000:3b:00.0=50%")
       ->type_name("GPU=SIZE")
+      ->allow_extra_args(false);
+  run->add_option("--policy", options.policy,
+                  "What becomes of a request that does not fit: fail, retry-after-free, wait-and-retry,\n"
+                  "checkpoint-and-fail, spill")
+      ->type_name("P");
+  run->add_option("--sentinel", options.sentinel,
+                  "Memory held so that neighbours cannot take it: 512MiB for emergencies, all, none")
+      ->type_name("SIZE");
+  run->add_flag("--observe", options.observe, "Record what would be refused, and refuse nothing");
+  run->add_option("--on", options.hooks.on, "Run CMD when the pressure gets to LEVEL: low, medium, high, critical")
+      ->type_name("LEVEL=CMD")
+      ->allow_extra_args(false);
+  run->add_option("--on-oom", options.hooks.on_oom,
+                  "Run CMD when a request does not fit; exit status 0: try again, 75: wait, else: next")
+      ->type_name("CMD")
       ->allow_extra_args(false);
   run->add_option("--log", options.log, "Where the pressure log goes; %p stands for the process, %u user, %h host")
       ->type_name("PATH");

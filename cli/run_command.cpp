@@ -7,12 +7,14 @@
 #include "cli/problem.h"
 #include "config/budget_list.h"
 #include "config/errno_text.h"
+#include "config/key_names.h"
 #include "config/load_config.h"
 
 #include "core/log_path.h"
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -48,6 +50,16 @@ std::optional<Problem> apply_budgets(const RunOptions& options, ChildEnvironment
   return std::nullopt;
 }
 
+// The variable of a key of the top level, with the option's value.
+std::optional<Problem> apply_key(const std::string& option, std::string_view name, const std::string& text,
+                                 ChildEnvironment& environment) {
+  const Key* key = find_key(all_keys(), "", name);
+  const auto value = parse_value(key->type, key->words, text);
+  if (const auto* error = std::get_if<ValueError>(&value)) return usage(option + ": " + error->message);
+  environment.set(key->variable, text);
+  return std::nullopt;
+}
+
 // Absolute, since the command may change its folder; a '%' in the folder's own name is no %p.
 std::optional<Problem> apply_log(const std::string& log, ChildEnvironment& environment) {
   if (log.empty()) return usage("--log: the path is empty");
@@ -66,19 +78,31 @@ std::optional<Problem> apply_log(const std::string& log, ChildEnvironment& envir
 }
 
 // False, after printing why, when the command would start with a wrong configuration.
-bool configuration_is_good(const LoadResult& loaded) {
+bool configuration_is_good(const RunOptions& options, const LoadResult& loaded, const ChildEnvironment& environment) {
   for (const Diagnostic& diagnostic : loaded.diagnostics)
     std::fprintf(stderr, "vramguard: %s\n", to_string(diagnostic).c_str());
-  return loaded.ok();
+  if (!loaded.ok()) return false;
+  if (options.hooks.empty()) return true;
+  if (!loaded.config.hooks_enabled) {
+    print_error("--on and --on-oom: hooks are switched off by the configuration; 'vramguard check' says where");
+    return false;
+  }
+  const bool ignored =
+      std::any_of(loaded.diagnostics.begin(), loaded.diagnostics.end(), [&](const Diagnostic& diagnostic) {
+        return diagnostic.key == "hook" && diagnostic.place.file == environment.get("VRAMGUARD_CONFIG");
+      });
+  if (ignored) print_error("--on and --on-oom: the hooks would be ignored; name another folder in VRAMGUARD_STATE_DIR");
+  return !ignored;
 }
 
 std::string budgets_in_words(const GuardConfig& config) {
   const bool unlimited = config.budget == Size{Unlimited{}};
+  const std::string observed = config.mode == Mode::Observe ? ", observed only: nothing is refused" : "";
   if (unlimited && config.device_budgets.empty()) return "no budget, nothing is refused";
   std::string out = "budget " + format_size(config.budget) + " per GPU and process";
   for (const DeviceBudget& device : config.device_budgets)
     out += ", " + device.device + " " + format_size(device.budget);
-  return out;
+  return out + observed;
 }
 
 // One line for a person who watches; nothing for a pipe or a log file.
@@ -102,8 +126,18 @@ std::optional<Problem> prepare(const RunOptions& options, ChildEnvironment& envi
   if (auto problem = check_command(options.command.front(), path.empty() ? "/bin:/usr/bin" : path, *library_kind))
     return problem;
   if (auto problem = apply_budgets(options, environment)) return problem;
+  if (options.policy) {
+    if (auto problem = apply_key("--policy", "oom_policy", *options.policy, environment)) return problem;
+  }
+  if (options.sentinel) {
+    if (auto problem = apply_key("--sentinel", "sentinel", *options.sentinel, environment)) return problem;
+  }
+  if (options.observe) environment.set("VRAMGUARD_MODE", "observe");
   if (options.log) {
     if (auto problem = apply_log(*options.log, environment)) return problem;
+  }
+  if (!options.hooks.empty()) {
+    if (auto problem = apply_hooks(options.hooks, environment)) return problem;
   }
   environment.set("LD_PRELOAD", with_preload(environment.get("LD_PRELOAD"), library));
   environment.set("ASAN_OPTIONS", with_asan_option(environment.get("ASAN_OPTIONS")));
@@ -119,7 +153,7 @@ int run_command(const RunOptions& options) {
     return problem->exit_status;
   }
   const LoadResult loaded = load_config({environment.pointers()}, system_paths());
-  if (!configuration_is_good(loaded)) return kVramguardFailed;
+  if (!configuration_is_good(options, loaded, environment)) return kVramguardFailed;
   if (environment.get("VRAMGUARD") == "0") {
     print_warning("VRAMGUARD=0 is set: the command runs without a budget");
   } else {

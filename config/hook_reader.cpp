@@ -62,6 +62,7 @@ void HookReader::read_member(const TomlMember& member) {
     return;
   }
   store(*key, member, *text);
+  if (key->name == "name") return;  // it stands in front of all the others
   read_.setting.fields.push_back(
       {member.key, key->type == KeyType::TextList ? toml_list(texts_of(member.value)) : *text, place(member.value.at)});
 }

@@ -21,6 +21,9 @@ std::vector<std::string_view> split(std::string_view words, char separator) {
   return out;
 }
 
+constexpr std::array<std::pair<std::string_view, std::int64_t>, 4> kTimeUnits{
+    {{"ms", 1}, {"s", 1'000}, {"m", 60'000}, {"h", 3'600'000}}};
+
 std::string quoted(std::string_view text) { return "'" + std::string(text.substr(0, 60)) + "'"; }
 
 ValueResult parse_choice(std::string_view words, std::string_view text) {
@@ -95,8 +98,6 @@ bool contains_word(std::string_view words, std::string_view word) {
 
 ValueResult parse_duration(std::string_view text) {
   using std::chrono::milliseconds;
-  constexpr std::array<std::pair<std::string_view, std::int64_t>, 4> kUnits{
-      {{"ms", 1}, {"s", 1'000}, {"m", 60'000}, {"h", 3'600'000}}};
   constexpr std::size_t kMostDigits = 9;
 
   std::size_t digits = 0;
@@ -109,10 +110,17 @@ ValueResult parse_duration(std::string_view text) {
     return ValueError{quoted(text) + " has no unit; did you mean " + std::string(text) + "s?", ""};
   std::int64_t number{};
   std::from_chars(text.data(), text.data() + digits, number);
-  for (const auto& [unit, length_ms] : kUnits) {
+  for (const auto& [unit, length_ms] : kTimeUnits) {
     if (text.substr(digits) == unit) return Value{milliseconds(number * length_ms)};
   }
   return error;
+}
+
+std::string format_duration(std::chrono::milliseconds duration) {
+  if (duration.count() == 0) return "0s";
+  std::size_t unit = kTimeUnits.size() - 1;
+  while (duration.count() % kTimeUnits[unit].second != 0) --unit;
+  return std::to_string(duration.count() / kTimeUnits[unit].second) + std::string(kTimeUnits[unit].first);
 }
 
 ValueResult parse_threshold(std::string_view text) {

@@ -31,6 +31,8 @@ ValueResult parse_value(KeyType type, std::string_view words, std::string_view t
 // "5s", "100ms", "2m", "1h": whole numbers with a unit. "10%", "2GiB" or "10%,8GiB".
 ValueResult parse_duration(std::string_view text);
 ValueResult parse_threshold(std::string_view text);
+// In the largest unit that divides it, so that every duration that was parsed reads back.
+std::string format_duration(std::chrono::milliseconds duration);
 
 // Of a ByteCount that may be "none".
 Bytes bytes_or_none(const Value& value);

@@ -2,6 +2,7 @@
 
 #include "config/choice.h"
 #include "config/toml_text.h"
+#include "config/value.h"
 
 #include <algorithm>
 #include <chrono>
@@ -34,15 +35,6 @@ std::string exact_threshold(const Threshold& threshold) {
   return out;
 }
 
-// In the largest unit that divides it, since a duration has at most nine digits.
-std::string exact_duration(milliseconds duration) {
-  const auto count = duration.count();
-  if (count % 3'600'000 == 0 && count != 0) return std::to_string(count / 3'600'000) + "h";
-  if (count % 60'000 == 0 && count != 0) return std::to_string(count / 60'000) + "m";
-  if (count % 1'000 == 0) return std::to_string(count / 1'000) + "s";
-  return std::to_string(count) + "ms";
-}
-
 std::string exact_sentinel(const Sentinel& sentinel) { return sentinel.all ? "all" : exact_bytes(sentinel.bytes); }
 
 class Writer {
@@ -50,7 +42,7 @@ class Writer {
   void table(std::string_view header) { out_ += "\n" + std::string(header) + "\n"; }
   void text(std::string_view key, std::string_view value) { bare(key, toml_text(value)); }
   void boolean(std::string_view key, bool value) { bare(key, value ? "true" : "false"); }
-  void duration(std::string_view key, milliseconds value) { text(key, exact_duration(value)); }
+  void duration(std::string_view key, milliseconds value) { text(key, format_duration(value)); }
   void bare(std::string_view key, const std::string& value) { out_ += std::string(key) + " = " + value + "\n"; }
 
   std::string take() { return std::move(out_); }

@@ -44,6 +44,17 @@ TEST_CASE("check prints every value with where it came from") {
                                    "log.level                debug      VRAMGUARD_LOG_LEVEL\n"));
 }
 
+TEST_CASE("check lists hooks on one line each key, and a long command pushes aside its own origin alone") {
+  const CommandFixture fixture;
+  const std::string command(60, 'x');
+  const std::string file =
+      fixture.write("good.toml", "schema = 1\n[[hook]]\nname = \"a\"\non = \"oom\"\nshell = \"" + command + "\\ny\"\n");
+  const Outcome outcome = fixture.vramguard({"check", file});
+  CHECK(outcome.exit_status == 0);
+  CHECK_THAT(outcome.out, Contains("\nhook.\"a\".on              oom" + std::string(39, ' ') + file +
+                                   ":4\nhook.\"a\".shell           " + command + "\\ny  " + file + ":5\n"));
+}
+
 TEST_CASE("check without a file reads the usual ones, the user's among them") {
   const CommandFixture fixture;
   const std::string file = fixture.write("home/.config/vramguard/config.toml", "schema = 1\nbudget = \"3GiB\"\n");

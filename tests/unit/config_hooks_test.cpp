@@ -119,6 +119,7 @@ TEST_CASE("the values that hold list every hook and every GPU's sentinel") {
   const LoadResult result = fixture.load();
   const std::string file = fixture.root() + "/config.toml";
   CHECK(effective(result, "gpu.\"cuda:1\".sentinel") == "all from " + file + ":3");
+  CHECK(effective(result, "hook.\"a\".name") == "no such key");
   CHECK(effective(result, "hook.\"a\".on") == "oom from " + file + ":6");
   CHECK(effective(result, "hook.\"a\".argv") == "[\"x\", \"y \\\" z\"] from " + file + ":7");
   CHECK(effective(result, "hook.\"a\".timeout") == "10s from default");

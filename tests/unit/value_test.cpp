@@ -22,6 +22,7 @@ TEST_CASE("durations are whole numbers with a unit") {
                          Row{"10m", milliseconds(600'000)}, Row{"2h", milliseconds(7'200'000)}}) {
     CAPTURE(row.text);
     CHECK(parse_duration(row.text) == ValueResult{Value{row.length}});
+    CHECK(format_duration(row.length) == row.text);
   }
   for (const char* text : {"", "5", "s", "-5s", "1.5s", "5 s", "5S", "5sec", "5s ", "9999999999s", "0x5s", "1e3s"}) {
     CAPTURE(text);
