@@ -19,7 +19,8 @@
 namespace vramguard {
 
 // Uncharged: managed memory that takes none of the budget, because it is kept on the host or is not to be counted.
-enum class AllocationKind : std::uint8_t { Linear, Managed, Uncharged, Array };
+// Spilled: such memory in place of linear memory that did not fit.
+enum class AllocationKind : std::uint8_t { Linear, Managed, Uncharged, Spilled, Array };
 
 struct AllocationRecord {
   Bytes bytes;

@@ -86,25 +86,44 @@ bool BackgroundThread::sleep_until(MonotonicTime time) noexcept {
   return state_.compare_exchange_strong(expected, kAwake, std::memory_order_acq_rel);
 }
 
-bool only_own_threads_remain(unsigned own) noexcept {
+namespace {
+
+struct ProcessState {
+  char main;  // the state of `main`: Z once it has ended while others go on
+  unsigned threads;
+};
+
+// pid (comm) state ...: the name may hold anything. /proc/self is `main`; the 18th field from the state on is the
+// number of threads, `main` included.
+std::optional<ProcessState> state_of_this_process() noexcept {
   const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
-  if (fd < 0) return false;
+  if (fd < 0) return std::nullopt;
   char text[1024];
   const ssize_t size = read(fd, text, sizeof text);
   close(fd);
-  if (size <= 0) return false;
+  if (size <= 0) return std::nullopt;
 
-  // pid (comm) state ...: the name may hold anything. /proc/self is `main`, whose state is Z once it has ended while
-  // others go on; the 18th field from the state on is the number of threads, `main` included.
   const std::string_view stat(text, static_cast<std::size_t>(size));
   const std::size_t name_end = stat.rfind(')');
-  if (name_end == std::string_view::npos || name_end + 2 >= stat.size() || stat[name_end + 2] != 'Z') return false;
+  if (name_end == std::string_view::npos || name_end + 2 >= stat.size()) return std::nullopt;
   std::size_t at = name_end + 2;
+  ProcessState state{stat[at], 0};
   for (int field = 0; field < 17 && at != std::string_view::npos; ++field) at = stat.find(' ', at + 1);
-  if (at == std::string_view::npos) return false;
-  unsigned threads = 0;
-  std::from_chars(stat.data() + at + 1, stat.data() + stat.size(), threads);
-  return threads == own + 1;
+  if (at == std::string_view::npos) return std::nullopt;
+  std::from_chars(stat.data() + at + 1, stat.data() + stat.size(), state.threads);
+  return state;
+}
+
+}  // namespace
+
+std::optional<unsigned> threads_of_this_process() noexcept {
+  const std::optional<ProcessState> state = state_of_this_process();
+  return state ? std::optional(state->threads) : std::nullopt;
+}
+
+bool only_own_threads_remain(unsigned own) noexcept {
+  const std::optional<ProcessState> state = state_of_this_process();
+  return state && state->main == 'Z' && state->threads == own + 1;
 }
 
 }  // namespace vramguard

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <optional>
 
 #include "core/clock.h"
 
@@ -54,6 +55,9 @@ class BackgroundThread {
   Work* work_ = nullptr;
   std::atomic<std::uint32_t> state_{kAwake};
 };
+
+// The program's and ours together; nullopt without /proc.
+std::optional<unsigned> threads_of_this_process() noexcept;
 
 // True when a `main` that has ended and `own` others are all that is left of the process's threads.
 bool only_own_threads_remain(unsigned own) noexcept;

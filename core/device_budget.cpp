@@ -43,6 +43,23 @@ Bytes resolve_budget(const GuardConfig& config, std::string_view uuid, std::stri
   return budget == kNoBudget ? kNoBudget : std::min(budget, total);
 }
 
+Sentinel resolve_sentinel(const GuardConfig& config, std::string_view uuid, std::string_view pci_bus_id,
+                          int ordinal) noexcept {
+  Sentinel sentinel = config.sentinel;
+  auto best = std::pair(-1, std::size_t{0});
+  for (const DeviceSentinel& candidate : config.device_sentinels) {
+    const auto name = parse_device_name(candidate.device);
+    if (!name || !names_device(*name, uuid, pci_bus_id, ordinal)) continue;
+    const auto rank = std::pair(static_cast<int>(name->kind), name->uuid.size());
+    if (rank < best) continue;
+    best = rank;
+    sentinel = candidate.sentinel;
+  }
+  if (!config.max_sentinel) return sentinel;
+  if (sentinel.all) return {*config.max_sentinel, false};
+  return {std::min(sentinel.bytes, *config.max_sentinel), false};
+}
+
 DoubtfulNames doubtful_names(const GuardConfig& config, const std::vector<DeviceIdentity>& devices) {
   DoubtfulNames doubtful;
   for (const DeviceBudget& budget : config.device_budgets) {

@@ -26,6 +26,11 @@ Bytes bytes_of(const Size& size, Bytes total) noexcept;
 Bytes resolve_budget(const GuardConfig& config, std::string_view uuid, std::string_view pci_bus_id, int ordinal,
                      Bytes total) noexcept;
 
+// The sentinel of a device: the most precise name first, then the general one. Under the administrator's cap "all"
+// becomes that many bytes.
+Sentinel resolve_sentinel(const GuardConfig& config, std::string_view uuid, std::string_view pci_bus_id,
+                          int ordinal) noexcept;
+
 // Names in the configuration that fit no device, or (a shortened UUID) several: for a warning. Each as it was written.
 struct DoubtfulNames {
   std::vector<std::string> unmatched;

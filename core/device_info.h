@@ -1,6 +1,7 @@
 // Who a device is, and how its own numbers are read.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -16,14 +17,17 @@ struct DeviceInfo {
   Bytes total_bytes;
 };
 
-// Thread-safe. What somebody else than our books says of a device; nullopt where nobody can tell (no NVML, a container
-// that hides processes, a driver that is going away). No call disturbs a capture, of whatever thread.
+// Thread-safe. The device itself, beside our books: what is said of it, and the little that we do to it. nullopt where
+// nobody can tell (no NVML, a container that hides processes, a driver that is going away). No call disturbs a capture,
+// of whatever thread.
 class DeviceReader {
  public:
   // Called on a thread of the program before the first look: the place to load a library.
   virtual void prepare() noexcept = 0;
   virtual std::optional<Bytes> bytes_of_this_process(int ordinal) noexcept = 0;
   virtual std::optional<Bytes> free_bytes(int ordinal) noexcept = 0;
+  // The same, for the program's threads: by the driver where the device is the current one.
+  virtual std::optional<Bytes> free_bytes_here(int ordinal) noexcept { return free_bytes(ordinal); }
 
   // What a pool holds, used or not. The caller keeps the pool from being destroyed.
   virtual std::optional<Bytes> pool_bytes(PoolHandle pool) noexcept = 0;
@@ -32,6 +36,11 @@ class DeviceReader {
   // Gives back to the card what nobody uses. False if the driver would not.
   virtual bool trim_pool(PoolHandle pool) noexcept = 0;
   virtual bool trim_graphs(int ordinal) noexcept = 0;
+
+  // Memory by the chunk, for a sentinel: needs no context and is seen by neighbours at once.
+  using Chunk = std::uint64_t;
+  virtual std::optional<Chunk> take_chunk(int ordinal, Bytes bytes) noexcept = 0;
+  virtual void give_chunk(Chunk chunk) noexcept = 0;
 
  protected:
   ~DeviceReader() = default;

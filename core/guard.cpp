@@ -8,8 +8,6 @@ namespace vramguard {
 
 namespace {
 
-void wake_thread(void* thread) noexcept { static_cast<BackgroundThread*>(thread)->wake(); }
-
 Bytes host_memory_bytes() noexcept {
   const long pages = sysconf(_SC_PHYS_PAGES), page = sysconf(_SC_PAGESIZE);
   return pages > 0 && page > 0 ? static_cast<Bytes>(pages) * static_cast<Bytes>(page) : kUnlimitedBytes;
@@ -22,12 +20,70 @@ Guard::Guard(const GuardConfig& config, std::vector<DeviceInfo> devices, const s
     : config_(config),
       reader_(reader),
       clock_(clock),
-      pinned_(bytes_of(config.host_pinned, host_memory_bytes())),
-      log_(config_.log, clock) {
+      log_(config.log, clock),
+      runner_(clock, log_.path(), wake, this),
+      checkpoint_(config_.oom, log_.path(), clock),
+      spill_(bytes_of(config.oom.spill_limit, host_memory_bytes())),
+      pinned_(bytes_of(config.host_pinned, host_memory_bytes())) {
+  for (const HookConfig& hook : config_.hooks) hooks_.add(hook);
+  runner_.enable(config_.hooks_enabled);
   for (std::size_t i = 0; i < devices.size(); ++i) {
-    devices_.emplace_back(std::move(devices[i]), budgets[i], wake_thread, &thread_);
-    devices_.back().memory.set_thresholds(config_.pressure);
-    by_ordinal_.push_back(&devices_.back());
+    const DeviceInfo& info = devices[i];
+    const Sentinel sentinel =
+        observes() ? Sentinel{} : resolve_sentinel(config_, info.uuid, info.pci_bus_id, info.ordinal);
+    const Bytes total = info.total_bytes;
+    GuardedDevice& device =
+        devices_.emplace_back(*this, std::move(devices[i]), budgets[i], sentinel, reader_,
+                              OomServices{hooks_, runner_, checkpoint_, spill_, clock_}, wake, this);
+    device.memory.set_thresholds(config_.pressure);
+    device.card_pressure.set_boundaries(config_.pressure, total);
+    device.leave_free = bytes_of(config_.leave_free, total);
+    if (observes()) device.memory.observe();
+    OomSettings& settings = device.oom.settings();
+    settings.policy = observes() ? OomPolicy::Fail : config_.oom.policy;
+    settings.runs_hooks = !observes();
+    settings.defer = config_.oom.defer_first_refusal;
+    settings.deadline = config_.oom.deadline;
+    settings.wait_timeout = config_.oom.wait_timeout;
+    by_ordinal_.push_back(&device);
+  }
+}
+
+bool Guard::others_can_free() noexcept {
+  const std::optional<unsigned> threads = threads_of_this_process();
+  return !threads || *threads > own_threads_.load() + 1;
+}
+
+bool Guard::place_sentinel(GuardedDevice& device) noexcept {
+  const bool whole = device.sentinel.place(device);
+  if (device.sentinel.wanted()) watchdog_.expect(SentinelKeeper::kRetry);
+  return whole || !config_.sentinel_required;
+}
+
+void Guard::tend_sentinel(GuardedDevice& device) noexcept {
+  const MonotonicTime next = device.sentinel.tend(device);
+  if (next == MonotonicTime::max()) return;
+  watchdog_.expect(std::chrono::duration_cast<std::chrono::milliseconds>(next - clock_.now()));
+}
+
+void Guard::set_budget(GuardedDevice& device, Bytes budget) noexcept {
+  const Bytes before = device.memory.budget(), used = device.memory.used();
+  device.memory.set_budget(budget);
+  LogRecord record(Event::Budget);
+  record.device(device.info.ordinal);
+  if (before != kUnlimitedBytes) record.add("old_bytes", before);
+  if (budget != kUnlimitedBytes) record.add("new_bytes", budget).add("over_bytes", used - std::min(used, budget));
+  post(record);
+  for (const std::shared_ptr<Hook>& hook : hooks_.of(HookEvent::Budget)) {
+    HookFacts facts;
+    facts.event = HookEvent::Budget;
+    facts.device = &device.info;
+    facts.level = facts.previous = device.level.load();
+    if (budget != kUnlimitedBytes) facts.budget = budget;
+    facts.used = used;
+    facts.free = device.memory.free();
+    facts.card_free = reader_.free_bytes(device.info.ordinal);
+    runner_.wish(hook, device, facts);
   }
 }
 
@@ -35,8 +91,8 @@ void Guard::start(std::string_view driver_version) noexcept {
   LogRecord started(Event::Start);
   started.add("ver", VRAMGUARD_VERSION)
       .add("driver", driver_version)
-      .add("mode", "enforce")
-      .add("policy", "fail")
+      .add("mode", observes() ? "observe" : "enforce")
+      .add("policy", to_string(config_.oom.policy))
       .add("devices", devices_.size());
   if (!config_.source.empty()) started.add("config", config_.source);
   post(started);
@@ -45,6 +101,7 @@ void Guard::start(std::string_view driver_version) noexcept {
     record.device(device.info.ordinal).add("uuid", device.info.uuid).add("pci", device.info.pci_bus_id);
     record.add("total_bytes", device.info.total_bytes);
     if (device.memory.budget() != kUnlimitedBytes) record.add("budget_bytes", device.memory.budget());
+    if (device.sentinel.wanted()) record.add("sentinel_bytes", device.sentinel.held());
     post(record);
   }
   if (config_.log.report_every.count() > 0) next_report_ = clock_.now() + config_.log.report_every;
@@ -62,7 +119,8 @@ void Guard::remember(GuardedDevice& device, AllocationKind kind, ContextId conte
   if (kind == AllocationKind::Managed) {
     device.managed_bytes.fetch_add(round_up(range.bytes, kPageBytes), std::memory_order_relaxed);
   }
-  if (kind == AllocationKind::Uncharged) device.uncharged_live.fetch_add(1, std::memory_order_relaxed);
+  if (kind == AllocationKind::Uncharged || kind == AllocationKind::Spilled)
+    device.uncharged_live.fetch_add(1, std::memory_order_relaxed);
   remember(allocations_, range.address,
            {range.bytes, static_cast<std::uint8_t>(device.info.ordinal), kind, context,
             sequence_.fetch_add(1, std::memory_order_relaxed) + 1});
@@ -91,6 +149,9 @@ void Guard::forget(std::uint64_t address, const AllocationRecord& record) noexce
       [[fallthrough]];
     case AllocationKind::Linear:
       return where->memory.release({address, record.bytes});
+    case AllocationKind::Spilled:
+      spill_.give_back(record.bytes);
+      [[fallthrough]];
     case AllocationKind::Uncharged:
       host_ranges_.remove(address);
       where->uncharged_live.fetch_sub(1, std::memory_order_relaxed);
@@ -112,11 +173,16 @@ void Guard::put_back(std::uint64_t address, const AllocationRecord& record) noex
   if (dead) forget(address, *dead);
 }
 
-void Guard::kept_on_host(GuardedDevice& device, ContextId context, AddressRange range, const char* api) noexcept {
+void Guard::remember_on_host(GuardedDevice& device, AllocationKind kind, ContextId context,
+                             AddressRange range) noexcept {
   if (!host_ranges_.add(range.address, range.bytes)) {
     guard_failed("managed", "no memory to note managed memory on the host; a prefetch will move it to the device");
   }
-  remember(device, AllocationKind::Uncharged, context, range);
+  remember(device, kind, context, range);
+}
+
+void Guard::kept_on_host(GuardedDevice& device, ContextId context, AddressRange range, const char* api) noexcept {
+  remember_on_host(device, AllocationKind::Uncharged, context, range);
   post(LogRecord(Event::KeptOnHost)
            .device(device.info.ordinal)
            .add("api", api)

@@ -4,18 +4,21 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
+#include <functional>
+#include <mutex>
 #include <string_view>
 #include <vector>
 
 #include "core/allocation_table.h"
 #include "core/background_thread.h"
+#include "core/caching_allocators.h"
 #include "core/clock.h"
 #include "core/context_table.h"
 #include "core/device_info.h"
 #include "core/graph_table.h"
 #include "core/guard_config.h"
+#include "core/guarded_device.h"
 #include "core/host_ranges.h"
-#include "core/memory_guard.h"
 #include "core/patient_lock.h"
 #include "core/physical_table.h"
 #include "core/pinned_memory.h"
@@ -27,32 +30,6 @@ namespace vramguard {
 
 // What a context is charged until it is measured (driver-specific: 518 to 523 MiB on H200, driver 580).
 constexpr Bytes kContextEstimate = 600_MiB;
-
-struct GuardedDevice {
-  GuardedDevice(DeviceInfo identity, Bytes budget, MemoryGuard::Wake wake, void* wake_context)
-      : info(std::move(identity)), memory(budget, wake, wake_context) {}
-
-  const DeviceInfo info;
-  MemoryGuard memory;
-  std::atomic<Bytes> managed_bytes{0};            // in the books: nobody tells how much of it is resident
-  std::atomic<std::uint64_t> uncharged_live{0};   // managed allocations that are not in the books
-  std::atomic<bool> measure_again{false};         // the last look at what no call shows told nothing, or is out of date
-  std::atomic<Bytes> card_free{kUnlimitedBytes};  // as the watchdog saw it last; kUnlimitedBytes: nobody tells
-  std::atomic<bool> pools_used{false};            // from the first time on: there is something to read
-  std::atomic<bool> graphs_used{false};
-};
-
-// Why and where a request was turned down, for the records.
-struct Refusal {
-  enum class Scope { Budget, Device };  // ours, or the card itself is full
-
-  const char* api;
-  Scope scope;
-  Bytes requested;
-  std::optional<Bytes> card_free;
-  unsigned attempts = 1;  // to fit it in, by us or by the driver
-  std::chrono::milliseconds waited{0};
-};
 
 // Thread-safe. Lives until the process ends and is never destroyed: programs free memory after our destructors would
 // run.
@@ -81,6 +58,8 @@ class Guard final : private BackgroundThread::Work {
   // The youngest allocation's number: what a context that dies now can have owned.
   std::uint64_t sequence() const noexcept { return sequence_.load(std::memory_order_relaxed); }
 
+  // Managed memory with the host as its preferred place, as kind Uncharged or Spilled: nothing may move it from now on.
+  void remember_on_host(GuardedDevice& device, AllocationKind kind, ContextId context, AddressRange range) noexcept;
   // Managed memory that did not fit and has the host as its preferred place. From now on nothing may move it.
   void kept_on_host(GuardedDevice& device, ContextId context, AddressRange range, const char* api) noexcept;
   const HostRanges& host_ranges() const noexcept { return host_ranges_; }
@@ -131,13 +110,36 @@ class Guard final : private BackgroundThread::Work {
   bool measure_missed(GuardedDevice& device) noexcept;
   ContextTable& contexts() noexcept { return contexts_; }
 
+  // --- requests that do not fit
+  bool observes() const noexcept { return config_.mode == Mode::Observe; }
+  // Only told: an observed program gets what it asks for.
+  void would_be_refused(GuardedDevice& device, const OomRequest& request) noexcept;
+  void oom_returned(GuardedDevice& device, const OomRequest& request, RefusalScope scope) noexcept;
+  // Whether it has an allocator that does so loaded: of PyTorch, JAX or CuPy. Looked up again once a second.
+  bool program_frees_on_refusal() noexcept { return caching_allocators_.loaded(clock_.now()); }
+  // Threads of the program, its own excepted, could free something.
+  bool others_can_free() noexcept;
+  // Asks `how` for what the card has free now, and sets the ceiling of `leave_free` by it.
+  using AskFree = std::optional<Bytes> (DeviceReader::*)(int ordinal) noexcept;
+  void look_at_card(GuardedDevice& device, AskFree how) noexcept;
+  // Places the sentinel where it was not yet. False: it is required, and could not be placed.
+  bool place_sentinel(GuardedDevice& device) noexcept;
+  HookList& hooks() noexcept { return hooks_; }
+  Checkpoint& checkpoint() noexcept { return checkpoint_; }
+  Budget& spill() noexcept { return spill_; }
+  HookRunner& hook_runner() noexcept { return runner_; }
+  void set_budget(GuardedDevice& device, Bytes budget) noexcept;
+  // Called with each published change of pressure, on the guard's thread. False: no memory for it.
+  using PressureListener = std::function<void(const DeviceInfo&, const PressureTransition&)>;
+  bool add_pressure_listener(PressureListener listener) noexcept;
+
   // --- records
-  // A request that was not served. One pair of records, and the pressure hears of it.
-  void refused(GuardedDevice& device, const Refusal& refusal) noexcept;
   // Something in the guard itself went wrong; the call went to the driver. Once per `where`.
   void guard_failed(std::string_view where, std::string_view what) noexcept;
   void unguarded_symbol(std::string_view name) noexcept;
   void post(const LogRecord& record) noexcept;
+  // Programs are killed for running out of memory: the last word must be on the disk by then.
+  void post_urgent(const LogRecord& record) noexcept;
 
   // What is due and then the last record, written by the calling thread, which takes over from the guard's own. For
   // atexit.
@@ -175,11 +177,24 @@ class Guard final : private BackgroundThread::Work {
   void contexts_changed(GuardedDevice& device, int by, bool write_record) noexcept;
   void say_first_oom() noexcept;
   void write_now_if_alone() noexcept;
-  void post_returned(const LogRecord& record) noexcept;
+  std::optional<PressureTransition> evaluate_pressure(GuardedDevice& device, MonotonicTime now,
+                                                      const char*& scope) noexcept;
+  void publish(GuardedDevice& device, const PressureTransition& change, const char* scope, AskDriver ask) noexcept;
+  void run_pressure_hooks(GuardedDevice& device, const PressureTransition& change, const char* scope) noexcept;
+  void tend_sentinel(GuardedDevice& device) noexcept;
+  bool watches_card(const GuardedDevice& device) const noexcept;
+
+  static void wake(void* self) noexcept { static_cast<Guard*>(self)->thread_.wake(); }
 
   const GuardConfig config_;
   DeviceReader& reader_;
   const Clock& clock_;
+  PressureLog log_;
+  HookList hooks_;
+  HookRunner runner_;
+  Checkpoint checkpoint_;
+  Budget spill_;
+  CachingAllocators caching_allocators_;
   std::deque<GuardedDevice> devices_;  // never resized after construction; a deque because its elements cannot move
   std::vector<GuardedDevice*> by_ordinal_;
   AllocationTable allocations_;
@@ -194,7 +209,8 @@ class Guard final : private BackgroundThread::Work {
   std::atomic<bool> memory_nodes_seen_{false};
   std::atomic<std::uint64_t> sequence_{0};
   ContextTable contexts_;
-  PressureLog log_;
+  std::mutex listeners_mutex_;
+  std::vector<PressureListener> listeners_;
   std::atomic<unsigned> own_threads_{0};
   BackgroundThread thread_{"vramguard", own_threads_};
   Watchdog watchdog_{own_threads_, [](void* self) noexcept { static_cast<Guard*>(self)->look_at_devices(); }, this};
@@ -207,11 +223,9 @@ class Guard final : private BackgroundThread::Work {
   struct FirstOom {
     std::atomic<int> state{0};  // 0 none, 1 being filled in, 2 to be said, 3 said
     Bytes requested, used, budget;
-    Refusal::Scope scope;
+    RefusalScope scope;
   } first_oom_;
   std::atomic<std::uint64_t> faults_said_{0};
 };
-
-const char* to_string(Refusal::Scope scope) noexcept;
 
 }  // namespace vramguard

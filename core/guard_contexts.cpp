@@ -27,6 +27,7 @@ void Guard::context_created(GuardedDevice& device, ContextHandle handle, bool pr
   if (!added) guard_failed("context", "no memory to note a context");
   if (!added.value_or(false)) return;
   reader_.prepare();
+  place_sentinel(device);
   contexts_changed(device, +1, true);
 }
 
@@ -97,7 +98,7 @@ Guard::Look Guard::look_for_unseen(GuardedDevice& device, unsigned own_calls) no
     read_bounded(device);
     if (!memory.quiet(own_calls) || memory.calls_ended() != calls) continue;
     if (memory.seen() != seen || pools_.changes() != pools) continue;
-    const Bytes certain = seen - std::min(seen, managed);
+    const Bytes certain = seen - std::min(seen, managed) + memory.sentinel();
     const Bytes unseen = *all - std::min(*all, certain);
     if (resident_unknown && unseen > unseen_before) return {Measured::Unknown};
     return {Measured::Yes, unseen_before, unseen};
@@ -142,9 +143,9 @@ bool Guard::measure_missed(GuardedDevice& device) noexcept {
 void Guard::look_at_devices() noexcept {
   for (GuardedDevice& device : devices_) {
     if (ending_.load()) return;
+    if (watches_card(device)) look_at_card(device, &DeviceReader::free_bytes);
+    tend_sentinel(device);
     if (contexts_.count(device.info.ordinal) == 0) continue;
-    const std::optional<Bytes> card = reader_.free_bytes(device.info.ordinal);
-    device.card_free.store(card.value_or(kUnlimitedBytes), std::memory_order_relaxed);
     const Look look = look_for_unseen(device, 0);
     Measured measured = look.measured;
     if (measured == Measured::Yes && look.unseen > look.before) {

@@ -15,75 +15,33 @@ namespace {
 // How long a call, or the end of the process, waits for the guard's own thread.
 constexpr auto kPatience = std::chrono::milliseconds(100);
 
-// How often pools and graph memory are read although nobody allocates.
-constexpr auto kBetweenReadings = std::chrono::seconds(1);
-
 void add_card_free(LogRecord& record, const GuardedDevice& device) {
-  const Bytes card = device.card_free.load(std::memory_order_relaxed);
+  const Bytes card = device.card_seen.load(std::memory_order_relaxed);
   if (card != kUnlimitedBytes) record.add("device_free_bytes", card);
-}
-
-// Bytes that would have to be free for the request and are not.
-Bytes shortfall(const MemoryGuard& memory, const Refusal& refusal) {
-  const Bytes needed = round_up(refusal.requested, kPageBytes);
-  const Bytes free = refusal.scope == Refusal::Scope::Budget ? memory.free() : refusal.card_free.value_or(0);
-  return needed > free ? needed - free : 0;
 }
 
 }  // namespace
 
-const char* to_string(Refusal::Scope scope) noexcept {
-  switch (scope) {
-    case Refusal::Scope::Budget:
-      return "budget";
-    case Refusal::Scope::Device:
-      return "device";
-  }
-  return "";
-}
-
-void Guard::refused(GuardedDevice& device, const Refusal& refusal) noexcept {
-  MemoryGuard& memory = device.memory;
-  memory.count_refusal();
-  const Bytes used = memory.used(), budget = memory.budget(), missing = shortfall(memory, refusal);
-  const auto thread = static_cast<std::uint64_t>(syscall(SYS_gettid));
+void Guard::would_be_refused(GuardedDevice& device, const OomRequest& request) noexcept {
+  device.memory.count_refusal();
   post(LogRecord(Event::OomRefused)
            .device(device.info.ordinal)
-           .add("api", refusal.api)
-           .add("tid", thread)
-           .add("request_bytes", refusal.requested)
-           .add("short_bytes", missing)
-           .add("scope", to_string(refusal.scope)));
-  LogRecord returned(Event::OomReturned);
-  returned.device(device.info.ordinal)
-      .add("api", refusal.api)
-      .add("tid", thread)
-      .add("request_bytes", refusal.requested)
-      .add("short_bytes", missing)
-      .add("used_bytes", used);
-  if (budget != kUnlimitedBytes) returned.add("budget_bytes", budget);
-  if (refusal.card_free) returned.add("device_free_bytes", *refusal.card_free);
-  returned.add("scope", to_string(refusal.scope))
-      .add("policy", "fail")
-      .add("attempts", refusal.attempts)
-      .add("wait_ms", refusal.waited.count())
-      .add("linear_bytes", memory.linear())
-      .add("physical_bytes", memory.held(Holder::Physical))
-      .add("pool_bytes", memory.held(BoundedHolder::Pools))
-      .add("graph_bytes", memory.held(BoundedHolder::Graphs))
-      .add("array_bytes", memory.held(Holder::Array))
-      .add("context_bytes", memory.unseen());
-  post_returned(returned);
+           .add("api", request.api)
+           .add("tid", static_cast<std::uint64_t>(syscall(SYS_gettid)))
+           .add("request_bytes", request.bytes)
+           .add("short_bytes", request.worst - std::min(request.worst, device.memory.free()))
+           .add("scope", to_string(RefusalScope::Budget))
+           .add("observed", 1u));
+}
 
-  const Bytes limit = budget != kUnlimitedBytes ? budget : device.info.total_bytes;
-  if (refusal.requested <= limit) memory.oom_was_returned(clock_.now());
-
+void Guard::oom_returned(GuardedDevice& device, const OomRequest& request, RefusalScope scope) noexcept {
+  if (request.bytes <= device.info.total_bytes) device.card_pressure.oom_was_returned(clock_.now());
   int none = 0;
   if (first_oom_.state.compare_exchange_strong(none, 1)) {
-    first_oom_.requested = refusal.requested;
-    first_oom_.used = used;
-    first_oom_.budget = budget;
-    first_oom_.scope = refusal.scope;
+    first_oom_.requested = request.bytes;
+    first_oom_.used = device.memory.used();
+    first_oom_.budget = device.memory.budget();
+    first_oom_.scope = scope;
     first_oom_.state.store(2);
   }
   if (has_thread_) thread_.wake();
@@ -99,19 +57,18 @@ void Guard::pinned_refused(const char* api, Bytes bytes) noexcept {
            .add("request_bytes", bytes)
            .add("short_bytes", missing)
            .add("scope", "host_pinned"));
-  post_returned(LogRecord(Event::OomReturned)
-                    .add("api", api)
-                    .add("tid", thread)
-                    .add("request_bytes", bytes)
-                    .add("short_bytes", missing)
-                    .add("used_bytes", used)
-                    .add("budget_bytes", limit)
-                    .add("scope", "host_pinned")
-                    .add("policy", "fail"));
+  post_urgent(LogRecord(Event::OomReturned)
+                  .add("api", api)
+                  .add("tid", thread)
+                  .add("request_bytes", bytes)
+                  .add("short_bytes", missing)
+                  .add("used_bytes", used)
+                  .add("budget_bytes", limit)
+                  .add("scope", "host_pinned")
+                  .add("policy", "fail"));
 }
 
-// Programs are killed for running out of memory: the last word must be on the disk by then.
-void Guard::post_returned(const LogRecord& record) noexcept {
+void Guard::post_urgent(const LogRecord& record) noexcept {
   post(record);
   if (has_thread_) log_.wait_written(kPatience);
 }
@@ -146,14 +103,21 @@ void Guard::write_exit_record() noexcept {
   ending_.store(true);
   if (working_.lock_within(kPatience)) publish_pressure(clock_.now(), AskDriver::No);
   Bytes peak = 0;
-  std::uint64_t refusals = 0;
+  std::uint64_t refusals = 0, recovered = 0;
   for (const GuardedDevice& device : devices_) {
     const Statistics::Snapshot stats = device.memory.stats();
     peak = std::max(peak, stats.peak);
     refusals += stats.refusals;
+    recovered += device.oom.recovered();
   }
   say_first_oom();
-  log_.write_last(LogRecord(Event::Exit).add("peak_bytes", peak).add("refused", refusals));
+  const HookList::Totals hooks = hooks_.totals();
+  log_.write_last(LogRecord(Event::Exit)
+                      .add("peak_bytes", peak)
+                      .add("refused", refusals)
+                      .add("recovered", recovered)
+                      .add("hooks_run", hooks.runs)
+                      .add("hooks_failed", hooks.failures));
 }
 
 MonotonicTime Guard::run(MonotonicTime now) noexcept {
@@ -164,40 +128,11 @@ MonotonicTime Guard::run(MonotonicTime now) noexcept {
 }
 
 MonotonicTime Guard::work(MonotonicTime now) noexcept {
-  const MonotonicTime next = std::min(publish_pressure(now, AskDriver::Yes), publish_reports(now));
+  MonotonicTime next = std::min(publish_pressure(now, AskDriver::Yes), publish_reports(now));
+  next = std::min(next, runner_.work(now));
   say_first_oom();
   log_.write_queued();
   return std::min(next, log_.next_write());
-}
-
-MonotonicTime Guard::publish_pressure(MonotonicTime now, AskDriver ask) noexcept {
-  MonotonicTime next = MonotonicTime::max();
-  for (GuardedDevice& device : devices_) {
-    // What pools give back, no call shows.
-    if (ask == AskDriver::Yes && (device.pools_used || device.graphs_used)) {
-      read_bounded(device);
-      next = std::min(next, now + kBetweenReadings);
-    }
-    const std::optional<PressureTransition> change = device.memory.evaluate_pressure(now);
-    next = std::min(next, device.memory.next_evaluation());
-    if (!change) continue;
-    // What no call shows matters more, the less is left.
-    if (change->to > change->from) watchdog_.expect(std::chrono::milliseconds(0));
-    LogRecord record(Event::Pressure, change->to > change->from ? LogLevel::Warn : LogLevel::Info);
-    record.device(device.info.ordinal)
-        .add("from", to_string(change->from))
-        .add("to", to_string(change->to))
-        .add("scope", "budget")
-        .add("free_bytes", change->free)
-        .add("free_pct",
-             100.0 * static_cast<double>(change->free) / static_cast<double>(std::max<Bytes>(change->budget, 1)))
-        .add("used_bytes", change->used)
-        .add("budget_bytes", change->budget);
-    const std::optional<Bytes> card = ask == AskDriver::Yes ? reader_.free_bytes(device.info.ordinal) : std::nullopt;
-    if (card) record.add("device_free_bytes", *card);
-    log_.post(record);
-  }
-  return next;
 }
 
 MonotonicTime Guard::publish_reports(MonotonicTime now) noexcept {
@@ -207,14 +142,17 @@ MonotonicTime Guard::publish_reports(MonotonicTime now) noexcept {
     if (stats.allocations == 0 && stats.used == 0) continue;
     LogRecord record(Event::Report);
     record.device(device.info.ordinal)
-        .add("level", to_string(device.memory.pressure_level()))
+        .add("level", to_string(device.level.load()))
         .add("used_bytes", stats.used)
         .add("peak_bytes", stats.peak);
     if (device.memory.budget() != kUnlimitedBytes) {
       record.add("budget_bytes", device.memory.budget()).add("free_bytes", device.memory.free());
     }
     add_card_free(record, device);
-    log_.post(record.add("allocations", stats.allocations).add("refused", stats.refusals));
+    log_.post(record.add("allocations", stats.allocations)
+                  .add("refused", stats.refusals)
+                  .add("recovered", device.oom.recovered())
+                  .add("hooks_run", hooks_.totals().runs));
   }
   next_report_ = now + config_.log.report_every;
   return next_report_;
@@ -225,7 +163,7 @@ void Guard::say_first_oom() noexcept try {
   int to_be_said = 2;
   if (!first_oom_.state.compare_exchange_strong(to_be_said, 3)) return;
   if (config_.quiet || isatty(STDERR_FILENO) != 1) return;
-  const bool by_budget = first_oom_.scope == Refusal::Scope::Budget;
+  const bool by_budget = first_oom_.scope == RefusalScope::Budget;
   write_stderr_line(
       format_bytes(first_oom_.requested) + " asked for and refused; " + format_bytes(first_oom_.used) + " used of " +
       (first_oom_.budget == kUnlimitedBytes ? "no budget" : "a budget of " + format_bytes(first_oom_.budget)) +

@@ -38,7 +38,12 @@ Bytes free_of(Bytes budget, Bytes used) noexcept {
 }  // namespace
 
 MemoryGuard::MemoryGuard(Bytes budget, Wake wake, void* wake_context) noexcept
-    : budget_(budget), wake_(wake), wake_context_(wake_context), last_oom_(kNeverOom), last_oom_seen_(kNeverOom) {}
+    : budget_(budget),
+      budget_bytes_(budget),
+      wake_(wake),
+      wake_context_(wake_context),
+      last_oom_(kNeverOom),
+      last_oom_seen_(kNeverOom) {}
 
 std::optional<Reservation> MemoryGuard::reserve(Bytes worst) noexcept {
   if (budget_.try_reserve(worst)) return Reservation(*this, worst);
@@ -136,7 +141,7 @@ void MemoryGuard::put_back(AddressRange range) noexcept {
   budget_.charge(claim.cost());
   const Bytes refund = pages_.secure(claim);
   enter_linear(claim.cost() - refund);
-  budget_.give_back(refund);
+  give_back(refund);
 }
 
 void MemoryGuard::put_back(Holder holder, Bytes bytes) noexcept {
@@ -148,7 +153,7 @@ void MemoryGuard::put_back(Holder holder, Bytes bytes) noexcept {
 void MemoryGuard::release(Holder holder, Bytes bytes) noexcept {
   held_[static_cast<std::size_t>(holder)].fetch_sub(bytes);
   compare_with_boundaries(statistics_.shrink(bytes));
-  budget_.give_back(bytes);
+  give_back(bytes);
   statistics_.count_free();
 }
 
@@ -168,7 +173,7 @@ void MemoryGuard::leave_linear(Bytes bytes) noexcept {
   if (bytes == 0) return;
   linear_.fetch_sub(bytes);
   compare_with_boundaries(statistics_.shrink(bytes));
-  budget_.give_back(bytes);
+  give_back(bytes);
 }
 
 void MemoryGuard::free_begins() noexcept {
@@ -244,15 +249,58 @@ void MemoryGuard::remeasured(Step charged, Step used) noexcept {
   if (charged.after > charged.before) budget_.charge(charged.after - charged.before);
   if (used.after > used.before) compare_with_boundaries(statistics_.grow(used.after - used.before));
   if (used.after < used.before) compare_with_boundaries(statistics_.shrink(used.before - used.after));
-  if (charged.after < charged.before) budget_.give_back(charged.before - charged.after);
+  if (charged.after < charged.before) give_back(charged.before - charged.after);
+}
+
+bool MemoryGuard::charge_sentinel(Bytes bytes) noexcept {
+  if (!budget_.try_reserve(bytes)) return false;
+  sentinel_.fetch_add(bytes);
+  return true;
+}
+
+void MemoryGuard::release_sentinel(Bytes bytes) noexcept {
+  sentinel_.fetch_sub(bytes);
+  give_back(bytes);
 }
 
 void MemoryGuard::set_budget(Bytes budget) noexcept {
-  budget_.set_limit(budget);
+  budget_bytes_.store(budget);
+  apply_limit();
   request_wake();
 }
 
-Bytes MemoryGuard::budget() const noexcept { return budget_.limit(); }
+void MemoryGuard::set_ceiling(Bytes admitted_at_most) noexcept {
+  if (ceiling_.exchange(admitted_at_most) != admitted_at_most) apply_limit();
+}
+
+void MemoryGuard::observe() noexcept {
+  observing_.store(true);
+  apply_limit();
+}
+
+void MemoryGuard::apply_limit() noexcept {
+  const std::lock_guard lock(measured_mutex_);  // two changes at once must not leave the older one behind
+  budget_.set_limit(observing_.load() ? kUnlimitedBytes : std::min(budget_bytes_.load(), ceiling_.load()));
+  room_.made();
+}
+
+bool MemoryGuard::ceiling_is_lower(Bytes bytes) const noexcept {
+  const Bytes limit = budget(), admitted_now = admitted();
+  return ceiling_.load() < limit && admitted_now <= limit && bytes <= limit - admitted_now;
+}
+
+Bytes MemoryGuard::unreserved() const noexcept { return free_of(budget_.limit(), admitted()); }
+
+Bytes MemoryGuard::short_of(Bytes bytes) const noexcept {
+  const Bytes room = unreserved();
+  return bytes > room ? bytes - room : 0;
+}
+
+bool MemoryGuard::would_exceed_budget(Bytes bytes) const noexcept {
+  const Bytes limit = budget(), admitted_now = admitted();
+  return admitted_now > limit || bytes > limit - admitted_now;
+}
+
 void MemoryGuard::count_refusal() noexcept { statistics_.count_refusal(); }
 Bytes MemoryGuard::linear() const noexcept { return linear_.load(); }
 Bytes MemoryGuard::held(Holder holder) const noexcept { return held_[static_cast<std::size_t>(holder)].load(); }
@@ -294,7 +342,7 @@ std::optional<PressureTransition> MemoryGuard::evaluate_pressure(MonotonicTime n
   // Before anything is read: a change that comes after the reading finds the request withdrawn and makes a new one.
   wake_requested_.exchange(false);
 
-  const Bytes limit = budget_.limit();
+  const Bytes limit = budget();
   if (limit != tracker_.boundaries().budget) tracker_.set_boundaries(compile(thresholds_, limit));
   if (const MonotonicTime::rep last_oom = last_oom_.load(); last_oom != last_oom_seen_) {
     last_oom_seen_ = last_oom;

@@ -16,6 +16,7 @@
 #include "core/page_map.h"
 #include "core/pressure.h"
 #include "core/pressure_tracker.h"
+#include "core/room_signal.h"
 #include "core/statistics.h"
 
 namespace vramguard {
@@ -55,6 +56,9 @@ class MemoryGuard {
   MemoryGuard(Bytes budget, Wake wake, void* wake_context) noexcept;
   MemoryGuard(const MemoryGuard&) = delete;
   MemoryGuard& operator=(const MemoryGuard&) = delete;
+
+  // From now on nothing is refused: budget() is only compared with. Before anything is reserved.
+  void observe() noexcept;
 
   // Admits a call whose cost is known beforehand or bounded by `worst`; nullopt when that does not fit.
   std::optional<Reservation> reserve(Bytes worst) noexcept;
@@ -105,8 +109,24 @@ class MemoryGuard {
   // For a measurement that takes a while: false, and nothing is changed, if it is not `before` any more.
   bool replace_unseen(Bytes before, Bytes after) noexcept;
 
+  // Memory held to be given back when a request needs it: takes its place in the budget, but is not part of used().
+  bool charge_sentinel(Bytes bytes) noexcept;  // false where it does not fit
+  void release_sentinel(Bytes bytes) noexcept;
+  Bytes sentinel() const noexcept { return sentinel_.load(); }
+
   void set_budget(Bytes budget) noexcept;  // frees nothing; refuses until use is back under it
-  Bytes budget() const noexcept;
+  Bytes budget() const noexcept { return budget_bytes_.load(); }
+  // What the card allows at this moment, where some of it is to stay free; kUnlimitedBytes: all of it.
+  void set_ceiling(Bytes admitted_at_most) noexcept;
+  // Whether it is the ceiling, and not the budget, that `bytes` more do not fit under.
+  bool ceiling_is_lower(Bytes bytes) const noexcept;
+  // What may still be admitted; kUnlimitedBytes without a limit.
+  Bytes unreserved() const noexcept;
+  // By how much `bytes` more exceed what may be admitted; 0 if they fit.
+  Bytes short_of(Bytes bytes) const noexcept;
+  bool would_exceed_budget(Bytes bytes) const noexcept;
+  // Fires whenever something is given back or the limit is raised.
+  RoomSignal& room() noexcept { return room_; }
   void count_refusal() noexcept;
 
   // Bytes of linear pages, of each other holder (of a bounded one as last read), what is unseen, all together, what is
@@ -160,9 +180,16 @@ class MemoryGuard {
     return bounded_[static_cast<std::size_t>(holder)];
   }
   void compare_with_boundaries(Bytes used) noexcept;
+  void give_back(Bytes bytes) noexcept;
+  void apply_limit() noexcept;
   void request_wake() noexcept;
 
-  Budget budget_;
+  Budget budget_;  // its limit is the lower of the budget and the ceiling; none while observing
+  std::atomic<Bytes> budget_bytes_;
+  std::atomic<Bytes> ceiling_{kUnlimitedBytes};
+  std::atomic<bool> observing_{false};
+  std::atomic<Bytes> sentinel_{0};
+  RoomSignal room_;
   PageMap pages_;
   Statistics statistics_;
   std::atomic<Bytes> linear_{0};
@@ -195,13 +222,18 @@ class MemoryGuard {
   MonotonicTime::rep last_oom_seen_;
 };
 
+inline void MemoryGuard::give_back(Bytes bytes) noexcept {
+  budget_.give_back(bytes);
+  room_.made();
+}
+
 inline Reservation::Reservation(MemoryGuard& guard, Bytes bytes) noexcept : guard_(&guard), bytes_(bytes) {
   guard.calls_.fetch_add(MemoryGuard::kCallBegins);
 }
 
 inline void Reservation::end() noexcept {
   if (guard_ == nullptr) return;
-  if (bytes_ > 0) guard_->budget_.give_back(bytes_);
+  if (bytes_ > 0) guard_->give_back(bytes_);
   if (trial_) guard_->trial_under_way_.store(false);
   guard_->calls_.fetch_add(MemoryGuard::kCallEnds);
   guard_ = nullptr;

@@ -37,6 +37,27 @@ bool CudaDevices::trim_pool(PoolHandle pool) noexcept {
   return ask(&DriverQueries::cuMemPoolTrimTo, handle_of(pool), std::size_t{0}) == abi::CUDA_SUCCESS;
 }
 
+std::optional<Bytes> CudaDevices::free_bytes_here(int ordinal) noexcept {
+  abi::CUdevice current = -1;
+  std::size_t free = 0;
+  if (ask(&DriverQueries::cuCtxGetDevice, &current) != abi::CUDA_SUCCESS || current != ordinal ||
+      call_own(&DriverFunctions::cuMemGetInfo_v2, &free, nullptr) != abi::CUDA_SUCCESS) {
+    return nvml_.free_bytes(ordinal);
+  }
+  return free;
+}
+
+std::optional<DeviceReader::Chunk> CudaDevices::take_chunk(int ordinal, Bytes bytes) noexcept {
+  abi::CUmemAllocationProp prop{};
+  prop.type = abi::CU_MEM_ALLOCATION_TYPE_PINNED;
+  prop.location = {abi::CU_MEM_LOCATION_TYPE_DEVICE, ordinal};
+  abi::CUmemGenericAllocationHandle handle = 0;
+  if (call_own(&DriverFunctions::cuMemCreate, &handle, bytes, &prop, 0ULL) != abi::CUDA_SUCCESS) return std::nullopt;
+  return handle;
+}
+
+void CudaDevices::give_chunk(Chunk chunk) noexcept { call_own(&DriverFunctions::cuMemRelease, chunk); }
+
 bool CudaDevices::trim_graphs(int ordinal) noexcept {
   const RelaxedCapture relaxed;
   return forward(&DriverFunctions::cuDeviceGraphMemTrim, ordinal) == abi::CUDA_SUCCESS;

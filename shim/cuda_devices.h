@@ -18,11 +18,14 @@ class CudaDevices final : public DeviceReader {
     return nvml_.bytes_of_this_process(ordinal);
   }
   std::optional<Bytes> free_bytes(int ordinal) noexcept override { return nvml_.free_bytes(ordinal); }
+  std::optional<Bytes> free_bytes_here(int ordinal) noexcept override;
 
   std::optional<Bytes> pool_bytes(PoolHandle pool) noexcept override;
   std::optional<Bytes> graph_bytes(int ordinal) noexcept override;
   bool trim_pool(PoolHandle pool) noexcept override;
   bool trim_graphs(int ordinal) noexcept override;
+  std::optional<Chunk> take_chunk(int ordinal, Bytes bytes) noexcept override;
+  void give_chunk(Chunk chunk) noexcept override;
 
  private:
   Nvml nvml_;

@@ -84,6 +84,15 @@ template <typename... Parameters, typename... Arguments>
   return target(arguments...);
 }
 
+// Calls a wrapped function for ourselves: the driver's own, past every interposer.
+template <typename... Parameters, typename... Arguments>
+abi::CUresult call_own(abi::CUresult (*DriverFunctions::*function)(Parameters...), Arguments... arguments) {
+  const auto target = driver().own.*function;
+  if (target == nullptr) return missing();
+  const DriverCall mark;
+  return target(arguments...);
+}
+
 // Asks the driver something for ourselves.
 template <typename... Parameters, typename... Arguments>
 [[gnu::always_inline]] inline abi::CUresult ask(abi::CUresult (*DriverQueries::*function)(Parameters...),

@@ -50,11 +50,15 @@ struct CUmemPoolProps {
   int handleTypes;
   CUmemLocation location;
 };
+// Whole: a sentinel's chunks are made with it.
 struct CUmemAllocationProp {
   int type;
   int requestedHandleTypes;
   CUmemLocation location;
+  void* win32HandleMetaData;
+  unsigned char allocFlags[8];
 };
+constexpr int CU_MEM_ALLOCATION_TYPE_PINNED = 1;
 
 enum CUmemPool_attribute : int {
   CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT = 5,
@@ -114,6 +118,7 @@ struct CUDA_ARRAY_MEMORY_REQUIREMENTS {
 
 enum CUmem_advise : int { CU_MEM_ADVISE_SET_PREFERRED_LOCATION = 3, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION = 4 };
 constexpr CUdevice CU_DEVICE_CPU = -1;
+constexpr unsigned int CU_MEM_ATTACH_GLOBAL = 1;
 
 enum CUstreamCaptureStatus : int { CU_STREAM_CAPTURE_STATUS_NONE = 0 };
 enum CUstreamCaptureMode : int { CU_STREAM_CAPTURE_MODE_RELAXED = 2 };

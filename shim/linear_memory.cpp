@@ -10,16 +10,33 @@ namespace {
 // Rows are padded to this on every device seen so far; it only bounds the request, the driver tells the real pitch.
 constexpr Bytes kPitchAlignment = 512;
 
-// The 32-bit and the 64-bit forms differ in their types alone. A call without an output is the driver's to refuse.
+// The 32-bit and the 64-bit forms differ in their types alone. Addresses of host memory need 64 bits.
+template <typename Pointer, typename Call, typename Spill>
+CUresult guarded(const Request& request, Call&& call, Spill&& spill) {
+  if constexpr (sizeof(Pointer) == sizeof(CUdeviceptr)) {
+    return guarded_linear(request, AllocationKind::Linear, call, spill);
+  } else {
+    return guarded_linear(request, AllocationKind::Linear, call);
+  }
+}
+
+// A call without an output is the driver's to refuse.
 template <typename Pointer, typename Size>
 CUresult allocate(const char* api, CUresult (*DriverFunctions::*function)(Pointer*, Size), Pointer* dptr, Size bytes) {
   if (dptr == nullptr || bytes == 0) return forward(function, dptr, bytes);
   Pointer address = 0;
-  const CUresult result = guarded_linear({api, bytes}, AllocationKind::Linear, [&](AddressRange& taken) {
-    const CUresult answer = forward(function, &address, bytes);
-    taken = {address, bytes};
-    return answer;
-  });
+  const CUresult result = guarded<Pointer>(
+      {api, bytes},
+      [&](AddressRange& taken) {
+        const CUresult answer = forward(function, &address, bytes);
+        taken = {address, bytes};
+        return answer;
+      },
+      [&](AddressRange& taken) {
+        const CUresult answer = allocate_on_host(taken, bytes);
+        address = static_cast<Pointer>(taken.address);
+        return answer;
+      });
   if (result == CUDA_SUCCESS) *dptr = address;
   return result;
 }
@@ -33,12 +50,21 @@ CUresult allocate_pitch(const char* api,
   }
   Pointer address = 0;
   Size row = 0;
-  const Bytes worst = saturating_product(round_up(width_bytes, kPitchAlignment), height);
-  const CUresult result = guarded_linear({api, worst}, AllocationKind::Linear, [&](AddressRange& taken) {
-    const CUresult answer = forward(function, &address, &row, width_bytes, height, element_bytes);
-    taken = {address, saturating_product(row, height)};
-    return answer;
-  });
+  const Bytes widest = round_up(width_bytes, kPitchAlignment);
+  const Bytes worst = saturating_product(widest, height);
+  const CUresult result = guarded<Pointer>(
+      {api, worst},
+      [&](AddressRange& taken) {
+        const CUresult answer = forward(function, &address, &row, width_bytes, height, element_bytes);
+        taken = {address, saturating_product(row, height)};
+        return answer;
+      },
+      [&](AddressRange& taken) {
+        const CUresult answer = allocate_on_host(taken, worst);
+        address = static_cast<Pointer>(taken.address);
+        row = static_cast<Size>(widest);
+        return answer;
+      });
   if (result == CUDA_SUCCESS) {
     *dptr = address;
     *pitch = row;

@@ -1,6 +1,5 @@
 // Managed memory. What fits is counted in full, as nobody tells how much of it is on the device. What does not fit is
-// refused, or kept in host memory: with the host as its preferred place it takes nothing of the device (H200, driver
-// 580; a prefetch to the device or another advice would undo that, so those are swallowed for such ranges).
+// refused, or kept in host memory.
 #include <new>
 #include <vector>
 
@@ -10,55 +9,41 @@ namespace vramguard::entry {
 
 namespace {
 
-CUresult prefer_host(const AddressRange& range) noexcept {
-  const RelaxedCapture relaxed;
-  return forward(&DriverFunctions::cuMemAdvise, range.address, range.bytes, CU_MEM_ADVISE_SET_PREFERRED_LOCATION,
-                 CU_DEVICE_CPU);
-}
-
 ContextId context_of(const CurrentDevice& where) { return where.guard->context_in_use(*where.device, where.context); }
 
-CUresult told(const CurrentDevice& where, const Request& request, CUresult result) {
-  if (result == CUDA_ERROR_OUT_OF_MEMORY) {
-    where.guard->refused(
-        *where.device,
-        {.api = request.api, .scope = Refusal::Scope::Device, .requested = request.bytes, .card_free = {}});
-  }
-  return result;
-}
-
-// `call` as for guarded_linear. Where the host cannot be made the preferred place (a device without that feature), the
-// memory would land on the device: then it is refused after all.
-template <typename Call>
-CUresult keep_on_host(const CurrentDevice& where, const Request& request, Call&& call) {
-  AddressRange taken{};
-  const CUresult result = call(taken);
-  if (result != CUDA_SUCCESS) return told(where, request, result);
-  if (prefer_host(taken) == CUDA_SUCCESS) {
-    where.guard->kept_on_host(*where.device, context_of(where), taken, request.api);
-    return CUDA_SUCCESS;
-  }
-  undo_linear(taken.address);
-  return guarded_linear(request, AllocationKind::Managed, call);
-}
-
+// `call` as for guarded_linear. What does not fit has the host as its preferred place; where that cannot be (a device
+// without that feature), it would land on the device, and takes the way of every request that does not fit.
 template <typename Call>
 CUresult allocate_or_keep(const CurrentDevice& where, const Request& request, Call&& call) {
-  MemoryGuard& memory = where.device->memory;
-  where.guard->read_bounded(*where.device);
-  std::optional<Reservation> reservation = memory.reserve_linear(request.bytes);
-  if (!reservation) return keep_on_host(where, request, call);
-
+  GuardedDevice& device = *where.device;
+  const ContextId context = context_of(where);
   AddressRange taken{};
-  const CUresult result = call(taken);
-  if (result != CUDA_SUCCESS) return told(where, request, result);
-  if (memory.settle(*reservation, taken)) {
-    where.guard->remember(*where.device, AllocationKind::Managed, context_of(where), taken);
-    return CUDA_SUCCESS;
-  }
-  undo_linear(taken.address);
-  reservation.reset();
-  return keep_on_host(where, request, call);
+  bool fits = false, host_takes_it = true;
+  const auto reserve = [&](MemoryGuard& memory) -> std::optional<Reservation> {
+    fits = true;
+    where.guard->read_bounded(device);
+    if (std::optional<Reservation> reservation = memory.reserve_linear(request.bytes)) return reservation;
+    if (where.guard->trim(device)) {
+      if (std::optional<Reservation> reservation = memory.reserve_linear(request.bytes)) return reservation;
+    }
+    fits = false;
+    return host_takes_it ? memory.reserve_linear(0) : std::nullopt;
+  };
+  const auto settle = [&](Reservation& reservation) {
+    if (fits && device.memory.settle(reservation, taken)) {
+      where.guard->remember(device, AllocationKind::Managed, context, taken);
+      return true;
+    }
+    host_takes_it = prefer_host(taken) == CUDA_SUCCESS;
+    if (host_takes_it) {
+      where.guard->kept_on_host(device, context, taken, request.api);
+    } else {
+      undo_linear(taken.address);
+    }
+    return host_takes_it;
+  };
+  return guarded_call(
+      *where.guard, device, request, reserve, [&] { return call(taken); }, settle);
 }
 
 template <typename Call>

@@ -8,7 +8,7 @@ namespace vramguard::entry {
 
 namespace {
 
-bool shows_budget(const Guard& guard) { return guard.config().virtualize != Virtualize::None; }
+bool shows_budget(const Guard& guard) { return guard.config().virtualize != Virtualize::None && !guard.observes(); }
 
 // One of the outputs may be missing; the driver has filled in the others.
 template <typename Size>

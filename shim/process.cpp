@@ -47,15 +47,14 @@ void warn_of_doubtful_names(Guard& guard, const GuardConfig& config) {
     warn(name, "several devices have this name; the budget holds for each");
 }
 
-bool start() {
+void start() {
   Guard* built = build_guard(configuration()->config);
   Guard* expected = nullptr;
-  if (!fork_page().guard.compare_exchange_strong(expected, built, std::memory_order_acq_rel)) return true;
+  if (!fork_page().guard.compare_exchange_strong(expected, built, std::memory_order_acq_rel)) return;
   built->start(driver_version());
   warn_of_doubtful_names(*built, built->config());
   report_unguarded_symbols();
   std::atexit(at_exit);
-  return true;
 }
 
 }  // namespace
@@ -73,16 +72,24 @@ bool may_initialize() noexcept {
   return (read != nullptr && read->usable) || on_error_run();
 }
 
-bool start_guard() noexcept {
-  if (guard() != nullptr) return true;
-  const Configuration* read = configuration();
-  if (read == nullptr || !read->usable) return on_error_run();
-  try {
-    return start();
-  } catch (...) {
-    write_stderr_line("error: no memory to start the guard", what_happens_now());
-    return on_error_run();
+// With one device the program's memory will be there; with several, a sentinel waits for the first context on each.
+Started start_guard() noexcept {
+  const Started unguarded = on_error_run() ? Started::Yes : Started::No;
+  if (guard() == nullptr) {
+    const Configuration* read = configuration();
+    if (read == nullptr || !read->usable) return unguarded;
+    try {
+      start();
+    } catch (...) {
+      write_stderr_line("error: no memory to start the guard", what_happens_now());
+      return unguarded;
+    }
   }
+  Guard& ours = *guard();
+  if (ours.device_count() != 1 || ours.place_sentinel(*ours.device(0))) return Started::Yes;
+  write_stderr_line("error: the sentinel cannot be placed, and sentinel_required is set",
+                    "free memory on the card, or lower 'sentinel'");
+  return Started::WithoutSentinel;
 }
 
 }  // namespace vramguard

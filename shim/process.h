@@ -17,8 +17,10 @@ inline Guard* guard() noexcept { return fork_page().guard.load(std::memory_order
 bool may_initialize() noexcept;
 
 // After the driver's cuInit has succeeded. Nobody waits for another: each thread that finds no guard builds one, and
-// the first publishes. False when there is no guard and the program may not go on without one.
-bool start_guard() noexcept;
+// the first publishes. No: there is no guard, and the program may not go on without one. WithoutSentinel: the
+// configuration requires a sentinel, and it could not be placed.
+enum class Started { Yes, No, WithoutSentinel };
+Started start_guard() noexcept;
 
 // Writes a record for each function that a program was given past us; before the guard starts, they wait for it.
 void report_unguarded_symbols() noexcept;

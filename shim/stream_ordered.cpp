@@ -58,8 +58,8 @@ CUresult guarded_pool(Guard& guard, GuardedDevice& device, const Request& reques
     device.pools_used.store(true, std::memory_order_release);  // from now on it is part of every reading
   }
   const CUresult result = guarded_call(
-      guard, device, request, [&](MemoryGuard& memory) { return reserve(memory, request, worst); },
-      [&] { return call(&address); },
+      guard, device, {request.api, request.bytes, worst},
+      [&](MemoryGuard& memory) { return reserve(memory, request, worst); }, [&] { return call(&address); },
       [&](Reservation& reservation) {
         const bool trial = reservation.bytes() < worst;
         if (trial) guard.read_bounded(device);

@@ -24,7 +24,10 @@ inline std::optional<VisibleMemory> visible_memory(Guard& guard, GuardedDevice& 
                                                    Bytes card_free) noexcept {
   guard.measure_missed(device);
   guard.read_bounded(device);
-  return narrowed(device.memory.budget(), device.memory.used(), card_total, card_free);
+  // What a sentinel holds is the program's to use.
+  const Bytes sentinel = device.memory.sentinel();
+  const Bytes usable = card_free > kUnlimitedBytes - sentinel ? card_free : card_free + sentinel;
+  return narrowed(device.memory.budget(), device.memory.used(), card_total, usable);
 }
 
 }  // namespace vramguard

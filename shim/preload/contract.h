@@ -9,6 +9,7 @@ extern "C" {
 /* Thread-local data lives in the preloaded part alone: a host may have used up the static TLS that a library loaded
  * later would need. */
 struct vg_thread_state {
+  int captures;       /* streams that this thread began to capture and has not ended */
   int in_driver_call; /* this thread is inside a driver call that we made: whatever comes back to us passes uncounted */
 };
 

@@ -26,7 +26,7 @@ class Reader final : public DeviceReader {
     while_looking();
     return process;
   }
-  std::optional<Bytes> free_bytes(int) noexcept override { return std::nullopt; }
+  std::optional<Bytes> free_bytes(int) noexcept override { return card_free; }
 
   std::optional<Bytes> pool_bytes(PoolHandle pool) noexcept override {
     while_reading_pool(pool);
@@ -46,6 +46,20 @@ class Reader final : public DeviceReader {
     return true;
   }
 
+  std::optional<Chunk> take_chunk(int, Bytes bytes) noexcept override {
+    if (card_free && *card_free < bytes) return std::nullopt;
+    if (card_free) *card_free -= bytes;
+    chunks[++last_chunk] = bytes;
+    return last_chunk;
+  }
+  void give_chunk(Chunk chunk) noexcept override {
+    if (card_free) *card_free += chunks[chunk];
+    chunks.erase(chunk);
+  }
+
+  std::optional<Bytes> card_free;
+  std::map<Chunk, Bytes> chunks;
+  Chunk last_chunk = 0;
   std::optional<Bytes> process;
   std::map<PoolHandle, Bytes> pools;
   Bytes pools_in_use = 0;  // by each

@@ -39,6 +39,8 @@ class Driver final : public DeviceReader {
     return true;
   }
   bool trim_graphs(int) noexcept override { return true; }
+  std::optional<Chunk> take_chunk(int, Bytes) noexcept override { return std::nullopt; }
+  void give_chunk(Chunk) noexcept override {}
 
   PoolHandle create() {
     const std::lock_guard lock(mutex_);

@@ -142,10 +142,15 @@ TEST_CASE("without memory for a record the allocation is not counted, and nothin
 
 TEST_CASE("a refusal is a pair of records, and critical only for what the whole budget could hold", "[guard]") {
   GuardFixture f;
+  f.reader.card_free = 9_GiB;
   f.device.memory.evaluate_pressure(f.clock.now());
-  f.guard.refused(f.device, {"cuMemAlloc_v2", Refusal::Scope::Budget, 3_GiB, 9_GiB});
+  const auto refused = [&](Bytes bytes) {
+    OomAttempt attempt(f.device.oom, {.api = "cuMemAlloc_v2", .bytes = bytes, .worst = bytes});
+    REQUIRE(attempt.failed(RefusalScope::Budget) == OomAttempt::Next::GiveUp);
+  };
+  refused(3_GiB);
   REQUIRE_FALSE(f.device.memory.evaluate_pressure(f.clock.now()));
-  f.guard.refused(f.device, {"cuMemAlloc_v2", Refusal::Scope::Budget, 2_GiB, 9_GiB});
+  refused(2_GiB);
   REQUIRE(f.device.memory.evaluate_pressure(f.clock.now())->to == PressureLevel::Critical);
   REQUIRE(f.device.memory.stats().refusals == 2);
   REQUIRE(f.records("oom_refused").size() == 2);

@@ -25,7 +25,6 @@
   F(cuDeviceCanAccessPeer, (int* can, CUdevice device, CUdevice peer))                                       \
   F(cuStreamCreate, (CUstream * stream, unsigned flags))                                                     \
   F(cuStreamSynchronize, (CUstream stream))                                                                  \
-  F(cuStreamEndCapture, (CUstream stream, CUgraph * graph))                                                  \
   F(cuMemAddressReserve,                                                                                     \
     (CUdeviceptr * address, size_t bytes, size_t alignment, CUdeviceptr at, unsigned long long flags))       \
   F(cuMemPoolSetAttribute, (CUmemoryPool pool, int attribute, void* value))                                  \

@@ -1,0 +1,39 @@
+#include "core/guarded_device.h"
+
+#include "core/guard.h"
+
+namespace vramguard {
+
+GuardedDevice::GuardedDevice(Guard& owner, DeviceInfo identity, Bytes budget, const Sentinel& wanted,
+                             DeviceReader& reader, const OomServices& services, MemoryGuard::Wake wake,
+                             void* wake_context)
+    : info(std::move(identity)),
+      memory(budget, wake, wake_context),
+      sentinel(reader, wanted, services.clock),
+      oom(*this, sentinel, services),
+      guard_(owner),
+      reader_(reader) {}
+
+bool GuardedDevice::look_again() noexcept {
+  const Bytes room = memory.unreserved();
+  if (leave_free > 0) guard_.look_at_card(*this, &DeviceReader::free_bytes_here);
+  return guard_.measure_missed(*this) || guard_.read_bounded(*this) || memory.unreserved() > room;
+}
+
+bool GuardedDevice::trim() noexcept { return guard_.trim(*this); }
+
+std::optional<Bytes> GuardedDevice::card_free() noexcept { return reader_.free_bytes_here(info.ordinal); }
+
+bool GuardedDevice::others_can_free() noexcept { return guard_.others_can_free(); }
+
+bool GuardedDevice::program_frees_on_refusal() noexcept { return guard_.program_frees_on_refusal(); }
+
+void GuardedDevice::post(const LogRecord& record) noexcept { guard_.post(record); }
+
+void GuardedDevice::post_urgent(const LogRecord& record) noexcept { guard_.post_urgent(record); }
+
+void GuardedDevice::oom_returned(const OomRequest& request, RefusalScope scope) noexcept {
+  guard_.oom_returned(*this, request, scope);
+}
+
+}  // namespace vramguard

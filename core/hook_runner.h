@@ -1,0 +1,120 @@
+// Runs hooks: inside a refused call, or on the guard's own thread.
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "core/command.h"
+#include "core/command_environment.h"
+#include "core/hook.h"
+#include "core/oom_host.h"
+#include "core/thread_set.h"
+
+namespace vramguard {
+
+enum class HookOutcome : std::uint8_t {
+  Ok,           // freed something, perhaps
+  Background,   // is freeing in the background (exit status 75)
+  Failed,       // exited with anything else
+  Signaled,     // died by a signal
+  TimedOut,     // did not end in time
+  CannotStart,  // errno says why
+  Sent,         // the signal is on its way
+  NotSent,      // nobody would have handled it
+};
+
+const char* to_string(HookOutcome outcome) noexcept;
+
+// One run, from its start record to its end record. Belongs to one thread at a time.
+class HookRun {
+ public:
+  // `hook`'s gate has been passed. `wake` is called, from anywhere, when there may be something to do.
+  HookRun(std::shared_ptr<Hook> hook, OomHost& host, const HookFacts& facts, void (*wake)(void*) noexcept,
+          void* context) noexcept
+      : hook_(std::move(hook)), host_(host), facts_(facts), wake_(wake), context_(context) {}
+
+  // Within `limit` at the longest. A callback or a signal is over when this returns.
+  void start(const HookEnvironment& environment, const std::string& log_path, const Clock& clock,
+             std::chrono::milliseconds limit) noexcept;
+  bool finished() const noexcept { return done_ || command_.finished(); }
+  // True when it has finished.
+  bool wait_until(MonotonicTime deadline) noexcept { return done_ || command_.wait_until(deadline); }
+  // Once, after finished(): writes the end record and opens the gate.
+  HookOutcome finish(const Clock& clock) noexcept;
+
+  const Hook& hook() const noexcept { return *hook_; }
+
+ private:
+  void run_callback() noexcept;
+  void send() noexcept;
+  void start_command(const HookEnvironment& environment, const std::string& log_path, std::chrono::milliseconds limit);
+  void post_start(std::chrono::milliseconds limit) noexcept;
+  Bytes freed() noexcept;
+
+  const std::shared_ptr<Hook> hook_;
+  OomHost& host_;
+  const HookFacts facts_;
+  void (*const wake_)(void*) noexcept;
+  void* const context_;
+  std::uint64_t run_ = 0;
+  MonotonicTime started_{};
+  std::vector<std::string> strings_;  // what the command's argv points to
+  std::vector<const char*> argv_;
+  CommandEnvironment variables_;
+  Command command_;
+  bool done_ = false;  // without a command: `outcome_` and `code_` hold
+  HookOutcome outcome_ = HookOutcome::CannotStart;
+  int code_ = 0;
+};
+
+// Thread-safe.
+class HookRunner {
+ public:
+  // `wake` asks for work().
+  HookRunner(const Clock& clock, std::string log_path, void (*wake)(void*) noexcept, void* context)
+      : clock_(clock), log_path_(std::move(log_path)), wake_(wake), context_(context) {}
+  HookRunner(const HookRunner&) = delete;
+
+  void enable(bool enabled) noexcept { enabled_ = enabled; }  // before the first hook
+  // The calling thread is inside a callback of a hook: its own refusals run none.
+  bool inside_hook() const noexcept { return inside_.has_this_thread(); }
+
+  // Runs an oom hook on the calling thread, until `deadline` at the latest; one that takes longer is ended, but not
+  // waited for. nullopt: it was skipped, and the log says why.
+  std::optional<HookOutcome> run_now(const std::shared_ptr<Hook>& hook, OomHost& host, const HookFacts& facts,
+                                     MonotonicTime deadline) noexcept;
+  // Runs it on the thread that calls work(), one after another. One that is running is not started again: the wish is
+  // kept, once.
+  void wish(const std::shared_ptr<Hook>& hook, OomHost& host, const HookFacts& facts) noexcept;
+  // Starts and ends what is due, and says when to be called again if nobody asks for it. For the guard's thread.
+  MonotonicTime work(MonotonicTime now) noexcept;
+
+ private:
+  struct Wish {
+    std::shared_ptr<Hook> hook;
+    OomHost* host;
+    HookFacts facts;
+  };
+
+  bool may_run(Hook& hook, OomHost& host, const HookFacts& facts) noexcept;
+  std::unique_ptr<HookRun> make_run(const std::shared_ptr<Hook>& hook, OomHost& host, const HookFacts& facts) noexcept;
+  void start_next() noexcept;
+  std::optional<Wish> next_wish() noexcept;
+
+  const Clock& clock_;
+  const std::string log_path_;
+  void (*const wake_)(void*) noexcept;
+  void* const context_;
+  HookEnvironment environment_;
+  std::atomic<bool> enabled_{true};
+  ThreadSet inside_;
+
+  std::unique_ptr<HookRun> running_;  // of the thread that works
+  std::mutex mutex_;
+  std::vector<std::unique_ptr<HookRun>> left_;  // past a request's deadline, not ended yet
+  std::vector<Wish> wishes_;
+};
+
+}  // namespace vramguard

@@ -1,0 +1,338 @@
+#include "core/oom_path.h"
+
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+namespace vramguard {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+// How long a request waits for calls that are inside the driver at that moment and may leave room for it; and how often
+// it tries again, as what they left may have gone to another thread.
+constexpr int kPatienceMs = 200;
+constexpr unsigned kMostLooks = 16;
+constexpr milliseconds kLongestPoll{250};
+constexpr milliseconds kSignalGrace{100};  // for a handler in another thread to free something
+
+std::uint64_t this_thread() noexcept { return static_cast<std::uint64_t>(syscall(SYS_gettid)); }
+
+}  // namespace
+
+const char* to_string(OomPolicy policy) noexcept {
+  switch (policy) {
+    case OomPolicy::Fail:
+      return "fail";
+    case OomPolicy::RetryAfterFree:
+      return "retry-after-free";
+    case OomPolicy::WaitAndRetry:
+      return "wait-and-retry";
+    case OomPolicy::CheckpointAndFail:
+      return "checkpoint-and-fail";
+    case OomPolicy::Spill:
+      return "spill";
+  }
+  return "";
+}
+
+void OomPath::forget_refusal(Bytes bytes) noexcept { deferral_.served(this_thread(), bytes); }
+
+OomAttempt::OomAttempt(OomPath& path, const OomRequest& request) noexcept
+    : path_(path),
+      host_(path.host_),
+      memory_(path.host_.books()),
+      request_(request),
+      thread_(this_thread()),
+      began_(path.services_.clock.now()),
+      deadline_(began_ + path.settings_.deadline.load()) {}
+
+OomAttempt::~OomAttempt() {
+  if (owns_round_) path_.round_.end();
+}
+
+OomAttempt::Next OomAttempt::failed(RefusalScope scope, bool undone) noexcept {
+  ++attempts_;
+  scope_ = scope == RefusalScope::Budget && memory_.ceiling_is_lower(request_.worst) ? RefusalScope::LeaveFree : scope;
+  for (;;) {
+    switch (step_) {
+      case Step::Shrink:
+        if (shrink_sentinel()) return Next::TryAgain;
+        step_ = is_hopeless() ? Step::Refuse : Step::Look;
+        break;
+      case Step::Look:
+        if (!undone && look()) return Next::TryAgain;
+        step_ = Step::Trim;
+        break;
+      case Step::Trim:
+        step_ = Step::Refuse;
+        if (host_.trim()) return Next::TryAgain;
+        break;
+      case Step::Refuse:
+        step_ = Step::Hooks;
+        if (!refuse()) return Next::GiveUp;
+        break;
+      case Step::Hooks:
+        if (run_hooks()) return Next::TryAgain;
+        step_ = Step::Emergency;
+        break;
+      case Step::Emergency:
+        step_ = Step::Policy;
+        if (release_emergency()) return Next::TryAgain;
+        break;
+      case Step::Policy:
+        step_ = Step::Over;
+        if (const Next next = apply_policy(); next != Next::GiveUp) return next;
+        break;
+      case Step::Wait:
+        if (wait()) return Next::TryAgain;
+        step_ = Step::Over;
+        break;
+      case Step::Over:
+        give_up();
+        return Next::GiveUp;
+    }
+  }
+}
+
+// More than all of the budget, or of the card.
+bool OomAttempt::is_hopeless() const noexcept {
+  return request_.bytes > std::min(memory_.budget(), host_.identity().total_bytes);
+}
+
+Bytes OomAttempt::shortfall() noexcept {
+  if (scope_ != RefusalScope::Device) return memory_.short_of(request_.worst);
+  const Bytes free = host_.card_free().value_or(0);
+  return request_.worst - std::min(request_.worst, free);
+}
+
+// A neighbour may be faster than we are: then more of it.
+bool OomAttempt::shrink_sentinel() noexcept {
+  if (!path_.sentinel_.holds_all()) return false;
+  return path_.sentinel_.release(std::max<Bytes>(shortfall(), 1), host_);
+}
+
+bool OomAttempt::look() noexcept {
+  if (scope_ == RefusalScope::Device || attempts_ >= kMostLooks) return false;
+  return memory_.wait_for_calls(request_.bytes, kPatienceMs) || host_.look_again();
+}
+
+// False: turned down for now, so that the program frees what it keeps for itself and asks again.
+bool OomAttempt::refuse() noexcept {
+  refused_ = true;
+  memory_.count_refusal();
+  const bool rescuable = request_.bytes >= kSmallestRescued && !is_hopeless();
+  const Defer defer = path_.settings_.defer;
+  const bool may_be_deferred = defer == Defer::Always || (defer == Defer::Auto && host_.program_frees_on_refusal());
+  const bool deferred = rescuable && may_be_deferred && path_.deferral_.is_first(thread_, request_.bytes, now());
+  LogRecord record(Event::OomRefused);
+  record.device(host_.identity().ordinal)
+      .add("api", request_.api)
+      .add("tid", thread_)
+      .add("request_bytes", request_.bytes)
+      .add("short_bytes", shortfall())
+      .add("scope", vramguard::to_string(scope_));
+  if (deferred) record.add("deferred", 1u);
+  host_.post(record);
+  return !deferred;
+}
+
+// Whether the calling thread may be kept waiting at all.
+bool OomAttempt::may_wait() noexcept {
+  return request_.bytes >= kSmallestRescued && !request_.capturing && !is_hopeless() &&
+         !path_.services_.runner.inside_hook();
+}
+
+bool OomAttempt::run_hooks() noexcept {
+  if (!path_.settings_.runs_hooks || !may_wait()) return false;
+  if (!owns_round_ && !follows_round_) {
+    if (!path_.services_.hooks.any(HookEvent::Oom)) return false;
+    owns_round_ = path_.round_.try_begin();
+    follows_round_ = !owns_round_;
+    if (owns_round_) hooks_ = path_.services_.hooks.of(HookEvent::Oom);
+  }
+  if (follows_round_) return follow_round();
+  if (run_next_hook()) return true;
+  path_.round_.end();
+  owns_round_ = false;
+  return false;
+}
+
+// Another thread runs the hooks: what they free is for all.
+bool OomAttempt::follow_round() noexcept {
+  const std::uint32_t seen = path_.round_.step();
+  if (!path_.round_.under_way() || now() >= deadline_) return false;
+  path_.round_.wait(seen, deadline_);
+  rescued_by_ = "hook";
+  return true;
+}
+
+bool OomAttempt::run_next_hook() noexcept {
+  const RoomSignal::Listening listening(memory_.room());
+  if (in_background_ && now() < deadline_) {
+    memory_.room().wait(memory_.room().now(), std::min(deadline_, now() + kSignalGrace));
+    return true;
+  }
+  while (next_hook_ < hooks_.size() && now() < deadline_) {
+    const std::shared_ptr<Hook>& hook = hooks_[next_hook_++];
+    const std::uint32_t seen = memory_.room().now();
+    const std::optional<HookOutcome> outcome =
+        path_.services_.runner.run_now(hook, host_, facts(HookEvent::Oom), deadline_);
+    if (!outcome) continue;
+    ++hooks_run_;
+    rescued_by_ = "hook";
+    in_background_ = outcome == HookOutcome::Background;
+    if (outcome == HookOutcome::Sent) memory_.room().wait(seen, std::min(deadline_, now() + kSignalGrace));
+    path_.round_.hook_ended();
+    return true;
+  }
+  return false;
+}
+
+bool OomAttempt::release_emergency() noexcept {
+  const Bytes missing = shortfall();
+  if (missing == 0 || missing > path_.sentinel_.held()) return false;
+  if (!path_.sentinel_.release(missing, host_)) return false;
+  rescued_by_ = "sentinel";
+  return true;
+}
+
+OomAttempt::Next OomAttempt::apply_policy() noexcept {
+  switch (path_.settings_.policy.load()) {
+    case OomPolicy::Fail:
+      break;
+    case OomPolicy::RetryAfterFree:
+      if (!may_wait()) break;
+      host_.look_again();
+      host_.trim();
+      rescued_by_ = "retry";
+      return Next::TryAgain;
+    case OomPolicy::WaitAndRetry:
+      if (!may_wait() || !wait()) break;
+      step_ = Step::Wait;
+      return Next::TryAgain;
+    case OomPolicy::CheckpointAndFail:
+      if (may_wait()) path_.services_.checkpoint.run(host_, facts(HookEvent::Oom));
+      break;
+    case OomPolicy::Spill:
+      if (!request_.can_spill || request_.bytes < kSmallestRescued) break;
+      if (path_.services_.spill.try_reserve(request_.bytes)) return Next::Spill;
+      reason_ = "spill_limit";
+      break;
+  }
+  return Next::GiveUp;
+}
+
+// True: there may be room now.
+bool OomAttempt::wait() noexcept {
+  RoomSignal& room = memory_.room();
+  if (!place_) {
+    const bool neighbours = scope_ != RefusalScope::Budget;
+    const Bytes ever_free = memory_.budget() - std::min(memory_.budget(), memory_.unseen());
+    if (!neighbours && (request_.worst > ever_free || !host_.others_can_free())) {
+      reason_ = "nobody_can_free";
+      return false;
+    }
+    wait_until_ = path_.deadlines_.of(thread_, now(), path_.settings_.wait_timeout.load());
+    rescued_by_ = "wait";
+    listening_.emplace(room);
+    place_.emplace(path_.line_);
+    room_seen_ = room.now();
+  }
+  do {
+    const MonotonicTime time = now();
+    if (time >= wait_until_) {
+      reason_ = "wait_timeout";
+      return false;
+    }
+    room.wait(room_seen_, std::min(wait_until_, time + poll_));
+    poll_ = std::min(poll_ * 3 / 2, kLongestPoll);
+    room_seen_ = room.now();
+  } while (!place_->is_first());
+  host_.look_again();
+  return true;
+}
+
+milliseconds OomAttempt::waited() const noexcept { return std::chrono::duration_cast<milliseconds>(now() - began_); }
+
+HookFacts OomAttempt::facts(HookEvent event) noexcept {
+  HookFacts facts;
+  facts.event = event;
+  facts.device = &host_.identity();
+  facts.level = facts.previous = memory_.pressure_level();
+  facts.scope = vramguard::to_string(scope_);
+  if (memory_.budget() != kUnlimitedBytes) facts.budget = memory_.budget();
+  facts.used = memory_.used();
+  facts.card_free = host_.card_free();
+  facts.free = scope_ == RefusalScope::Budget ? memory_.free() : facts.card_free.value_or(0);
+  facts.requested = request_.bytes;
+  facts.missing = shortfall();
+  facts.attempt = attempts_;
+  facts.deadline = std::max(milliseconds(0), std::chrono::duration_cast<milliseconds>(deadline_ - now()));
+  return facts;
+}
+
+void OomAttempt::served() noexcept {
+  path_.fitted(request_.bytes);
+  if (place_) path_.deadlines_.ended(thread_, now(), true);
+  if (refused_) recovered(rescued_by_, 0);
+}
+
+void OomAttempt::spilled() noexcept { recovered("spill", request_.bytes); }
+
+void OomAttempt::could_not_spill() noexcept {
+  path_.services_.spill.give_back(request_.bytes);
+  reason_ = "no_host_memory";
+  give_up();
+}
+
+void OomAttempt::recovered(const char* by, Bytes spilled) noexcept {
+  path_.recovered_.fetch_add(1);
+  LogRecord record(Event::OomRecovered);
+  record.device(host_.identity().ordinal)
+      .add("api", request_.api)
+      .add("tid", thread_)
+      .add("request_bytes", request_.bytes)
+      .add("by", by)
+      .add("attempts", attempts_ + 1)
+      .add("hooks", hooks_run_)
+      .add("wait_ms", waited().count());
+  if (spilled > 0) record.add("spilled_bytes", path_.services_.spill.admitted());
+  host_.post(record);
+}
+
+void OomAttempt::give_up() noexcept {
+  if (place_) path_.deadlines_.ended(thread_, now(), false);
+  LogRecord record(Event::OomReturned);
+  record.device(host_.identity().ordinal)
+      .add("api", request_.api)
+      .add("tid", thread_)
+      .add("request_bytes", request_.bytes)
+      .add("short_bytes", shortfall())
+      .add("used_bytes", memory_.used());
+  if (memory_.budget() != kUnlimitedBytes) record.add("budget_bytes", memory_.budget());
+  if (const std::optional<Bytes> card = host_.card_free()) record.add("device_free_bytes", *card);
+  record.add("scope", vramguard::to_string(scope_))
+      .add("policy", to_string(path_.settings_.policy.load()))
+      .add("attempts", attempts_)
+      .add("wait_ms", waited().count());
+  if (*reason_ != '\0') record.add("reason", reason_);
+  if (hooks_run_ > 0) record.add("hooks", hooks_run_);
+  record.add("linear_bytes", memory_.linear())
+      .add("physical_bytes", memory_.held(Holder::Physical))
+      .add("pool_bytes", memory_.held(BoundedHolder::Pools))
+      .add("graph_bytes", memory_.held(BoundedHolder::Graphs))
+      .add("array_bytes", memory_.held(Holder::Array))
+      .add("context_bytes", memory_.unseen());
+  if (memory_.sentinel() > 0) record.add("sentinel_bytes", memory_.sentinel());
+  host_.post_urgent(record);
+  if (!is_hopeless()) memory_.oom_was_returned(now());
+  for (const std::shared_ptr<Hook>& hook : path_.services_.hooks.of(HookEvent::OomReturned)) {
+    if (path_.settings_.runs_hooks) path_.services_.runner.wish(hook, host_, facts(HookEvent::OomReturned));
+  }
+  host_.oom_returned(request_, scope_);
+}
+
+}  // namespace vramguard

@@ -1,0 +1,139 @@
+// What happens to a request that does not fit: from what costs nothing, over hooks, to the policy.
+#pragma once
+
+#include <atomic>
+#include <optional>
+
+#include "core/budget.h"
+#include "core/checkpoint.h"
+#include "core/deferral.h"
+#include "core/hook_round.h"
+#include "core/hook_runner.h"
+#include "core/oom_host.h"
+#include "core/refusal.h"
+#include "core/sentinel_keeper.h"
+#include "core/wait_deadline.h"
+#include "core/wait_line.h"
+
+namespace vramguard {
+
+// Steps beyond readings, trims and the sentinel are for requests of at least this size.
+constexpr Bytes kSmallestRescued = 1_MiB;
+
+const char* to_string(OomPolicy policy) noexcept;  // as the configuration spells it
+
+// What the paths of all devices share.
+struct OomServices {
+  HookList& hooks;
+  HookRunner& runner;
+  Checkpoint& checkpoint;
+  Budget& spill;  // of host memory
+  const Clock& clock;
+};
+
+// How the device's requests are treated. Any thread may change it; it holds for the next refusal.
+struct OomSettings {
+  std::atomic<OomPolicy> policy{OomPolicy::Fail};
+  std::atomic<Defer> defer{Defer::Auto};
+  std::atomic<bool> runs_hooks{true};
+  std::atomic<std::chrono::milliseconds> deadline{std::chrono::seconds(5)};
+  std::atomic<std::chrono::milliseconds> wait_timeout{std::chrono::seconds(30)};
+};
+
+// Thread-safe. One for each device.
+class OomPath {
+ public:
+  OomPath(OomHost& host, SentinelKeeper& sentinel, OomServices services) noexcept
+      : host_(host), sentinel_(sentinel), services_(services) {}
+  OomPath(const OomPath&) = delete;
+
+  OomSettings& settings() noexcept { return settings_; }
+  // Requests that were refused and then served.
+  std::uint64_t recovered() const noexcept { return recovered_.load(); }
+  // For a request of `bytes` that fitted at once: cheap unless one like it was turned down a moment ago.
+  void fitted(Bytes bytes) noexcept {
+    if (deferral_.any()) forget_refusal(bytes);
+  }
+
+ private:
+  friend class OomAttempt;
+  void forget_refusal(Bytes bytes) noexcept;
+
+  OomHost& host_;
+  SentinelKeeper& sentinel_;
+  const OomServices services_;
+  OomSettings settings_;
+  Deferral deferral_;
+  HookRound round_;
+  WaitLine line_;
+  WaitDeadlines deadlines_;
+  std::atomic<std::uint64_t> recovered_{0};
+};
+
+// One request on that path. Belongs to the thread that made it, and may keep it waiting: the caller must hold no lock
+// and no reservation while it calls failed().
+class OomAttempt {
+ public:
+  enum class Next { TryAgain, Spill, GiveUp };
+
+  OomAttempt(OomPath& path, const OomRequest& request) noexcept;
+  ~OomAttempt();
+  OomAttempt(const OomAttempt&) = delete;
+
+  // A try has failed. `undone`: the driver had served it, and it turned out not to fit.
+  Next failed(RefusalScope scope, bool undone = false) noexcept;
+  // The last try has succeeded.
+  void served() noexcept;
+  // After Next::Spill: it is in host memory now, or that was not to be had either.
+  void spilled() noexcept;
+  void could_not_spill() noexcept;
+
+ private:
+  enum class Step { Shrink, Look, Trim, Refuse, Hooks, Emergency, Policy, Wait, Over };
+
+  bool shrink_sentinel() noexcept;
+  bool look() noexcept;
+  bool refuse() noexcept;
+  bool run_hooks() noexcept;
+  bool run_next_hook() noexcept;
+  bool follow_round() noexcept;
+  bool release_emergency() noexcept;
+  Next apply_policy() noexcept;
+  bool wait() noexcept;
+  bool may_wait() noexcept;
+  bool is_hopeless() const noexcept;
+  Bytes shortfall() noexcept;
+  HookFacts facts(HookEvent event) noexcept;
+  void give_up() noexcept;
+  void recovered(const char* by, Bytes spilled) noexcept;
+  std::chrono::milliseconds waited() const noexcept;
+  MonotonicTime now() const noexcept { return path_.services_.clock.now(); }
+
+  OomPath& path_;
+  OomHost& host_;
+  MemoryGuard& memory_;
+  const OomRequest request_;
+  const std::uint64_t thread_;
+  const MonotonicTime began_;
+  const MonotonicTime deadline_;
+  Step step_ = Step::Shrink;
+  RefusalScope scope_ = RefusalScope::Budget;
+  unsigned attempts_ = 0;
+  bool refused_ = false;
+  const char* rescued_by_ = "retry";
+  const char* reason_ = "";
+
+  bool owns_round_ = false, follows_round_ = false;
+  bool in_background_ = false;  // a hook said that it goes on freeing
+  HookList::Hooks hooks_;
+  std::size_t next_hook_ = 0;
+  unsigned hooks_run_ = 0;
+
+  std::optional<WaitLine::Place> place_;
+  std::optional<RoomSignal::Listening> listening_;
+  std::uint32_t room_seen_ = 0;
+  MonotonicTime wait_until_{};
+  std::chrono::milliseconds poll_{20};
+};
+
+}  // namespace vramguard

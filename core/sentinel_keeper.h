@@ -1,0 +1,67 @@
+// The sentinel of one device: memory held in chunks so that neighbours cannot take it, and given back when a request
+// needs it.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <optional>
+#include <vector>
+
+#include "core/guard_config.h"
+#include "core/oom_host.h"
+
+namespace vramguard {
+
+// Thread-safe, but for tend(): one thread at a time. No lock is held while the driver is called.
+class SentinelKeeper {
+ public:
+  static constexpr Bytes kChunkBytes = 64_MiB;
+  // There must have been room for so long before what was given back is taken again.
+  static constexpr std::chrono::seconds kPatience{5};
+  // How often one that could not be placed is tried again.
+  static constexpr std::chrono::seconds kRetry{1};
+
+  SentinelKeeper(DeviceReader& memory, const Sentinel& wanted, const Clock& clock) noexcept
+      : memory_(memory), clock_(clock), wanted_(wanted) {}
+  SentinelKeeper(const SentinelKeeper&) = delete;
+
+  bool wanted() const noexcept { return wanted_.all || wanted_.bytes > 0; }
+  bool holds_all() const noexcept { return wanted_.all; }
+  Bytes held() const noexcept { return held_.load(); }
+
+  // For the first time on this device. True if all that is wanted is held (of "all": what the budget leaves).
+  bool place(OomHost& host) noexcept;
+  // Gives back chunks of `bytes` together, or all where that is not enough. False if there were none.
+  bool release(Bytes bytes, OomHost& host) noexcept;
+  // All of it and for good.
+  Bytes let_go(OomHost& host) noexcept;
+  // Takes again what there is room for; called now and then. Says when it wants to be called again.
+  MonotonicTime tend(OomHost& host) noexcept;
+
+ private:
+  struct Piece {
+    DeviceReader::Chunk chunk;
+    Bytes bytes;
+  };
+
+  Bytes target(MemoryGuard& memory) const noexcept;
+  // True when the target is reached.
+  bool grow(OomHost& host, Bytes target) noexcept;
+  bool take_one(OomHost& host, Bytes bytes) noexcept;
+  void say(OomHost& host, const char* state, Bytes wanted) noexcept;
+
+  DeviceReader& memory_;
+  const Clock& clock_;
+  const Sentinel wanted_;
+  std::atomic<Bytes> held_{0};
+  std::atomic<bool> placing_{false};  // or placed already
+  std::atomic<bool> placed_{false};
+  std::atomic<bool> let_go_{false};
+
+  std::mutex mutex_;
+  std::vector<Piece> pieces_;
+  std::optional<MonotonicTime> room_since_;  // nullopt: as long as anybody looked
+  std::atomic<bool> said_missing_{false};
+};
+
+}  // namespace vramguard
