@@ -2,6 +2,7 @@
 
 #include "cli/check_command.h"
 #include "cli/exit_status.h"
+#include "cli/hook_command.h"
 #include "cli/library_path.h"
 #include "cli/problem.h"
 #include "cli/run_command.h"
@@ -64,6 +65,21 @@ CLI::App* add_run(CLI::App& app, RunOptions& options) {
   return run;
 }
 
+// `hook test`; the app that is parsed when it was asked for.
+CLI::App* add_hook_test(CLI::App& app, HookTestOptions& options) {
+  CLI::App* hook = app.add_subcommand("hook", "Try out a hook of the configuration");
+  hook->require_subcommand(1);
+  CLI::App* test = hook->add_subcommand("test", "Say what a hook would do, do it, and say what comes of it");
+  test->add_option("NAME", options.name, "The hook's name in the configuration")->required();
+  test->add_option("--level", options.level, "The level of pressure to tell it: none, low, medium, high, critical");
+  test->add_option("--pid", options.pid, "The process that gets the signal of a signal hook; without it nobody does");
+  test->add_flag("--dry-run", options.dry_run, "Only say what it would do");
+  test->footer(
+      "What the hook is told about memory is made up. The exit status is the hook's; 124 when it did not end in time,\n"
+      "125 when vramguard failed.");
+  return test;
+}
+
 // Where COMMAND begins in the arguments of `run`: after "--", or at the first that is neither an option nor the value
 // of one. Everything from there on is the command's own, whatever it looks like, and the parser never sees it.
 int find_command(int argc, char** argv, const CLI::App& run) {
@@ -99,6 +115,8 @@ int dispatch(int argc, char** argv) {
   CLI::App* check =
       app.add_subcommand("check", "Say what is wrong with the configuration, or every value and where it came from");
   check->add_option("FILE", file, "A file to read instead of the usual ones");
+  HookTestOptions hook_options;
+  const CLI::App* hook_test = add_hook_test(app, hook_options);
   CLI::App* version = app.add_subcommand("version", "Print the version and where the library is");
 
   try {
@@ -112,6 +130,7 @@ int dispatch(int argc, char** argv) {
     return 0;
   }
   if (check->parsed()) return check_configuration(file);
+  if (hook_test->parsed()) return test_hook(hook_options);
 
   if (run_options.command.empty()) {
     print_error("which command? see 'vramguard run --help'");
