@@ -46,7 +46,7 @@ void Guard::read_graphs(GuardedDevice& device) noexcept {
 }
 
 bool Guard::trim(GuardedDevice& device) noexcept {
-  MemoryGuard& memory = device.memory;
+  Ledger& memory = device.memory;
   const Bytes before = memory.admitted();
   if (device.pools_used.load(std::memory_order_relaxed)) {
     std::size_t cursor = 0;

@@ -82,7 +82,7 @@ void Guard::contexts_changed(GuardedDevice& device, int by, bool write_record) n
 // Nothing may be under way while we look: what is in the driver but not in the books yet would be counted twice. While
 // managed memory is live, nobody tells how much of it is on the device: then what is unseen is only ever lowered.
 Guard::Look Guard::look_for_unseen(GuardedDevice& device, unsigned own_calls) noexcept {
-  MemoryGuard& memory = device.memory;
+  Ledger& memory = device.memory;
   device.measure_again.exchange(false);  // before we look: what changes from now on sets it again
   for (int attempt = 0; attempt < 3; ++attempt) {
     const std::uint32_t calls = memory.calls_ended();

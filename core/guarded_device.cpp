@@ -5,8 +5,7 @@
 namespace vramguard {
 
 GuardedDevice::GuardedDevice(Guard& owner, DeviceInfo identity, Bytes budget, const Sentinel& wanted,
-                             DeviceReader& reader, const OomServices& services, MemoryGuard::Wake wake,
-                             void* wake_context)
+                             DeviceReader& reader, const OomServices& services, Ledger::Wake wake, void* wake_context)
     : info(std::move(identity)),
       memory(budget, wake, wake_context),
       sentinel(reader, wanted, services.clock),

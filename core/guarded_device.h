@@ -13,9 +13,9 @@ class Guard;
 // Thread-safe. As long-lived as its guard.
 struct GuardedDevice final : OomHost {
   GuardedDevice(Guard& owner, DeviceInfo identity, Bytes budget, const Sentinel& wanted, DeviceReader& reader,
-                const OomServices& services, MemoryGuard::Wake wake, void* wake_context);
+                const OomServices& services, Ledger::Wake wake, void* wake_context);
 
-  MemoryGuard& books() noexcept override { return memory; }
+  Ledger& books() noexcept override { return memory; }
   const DeviceInfo& identity() const noexcept override { return info; }
   bool look_again() noexcept override;
   bool trim() noexcept override;
@@ -27,7 +27,7 @@ struct GuardedDevice final : OomHost {
   void oom_returned(const OomRequest& request, RefusalScope scope) noexcept override;
 
   const DeviceInfo info;
-  MemoryGuard memory;
+  Ledger memory;
   SentinelKeeper sentinel;
   OomPath oom;
   CardPressure card_pressure;

@@ -2,8 +2,8 @@
 #pragma once
 
 #include "core/device_info.h"
+#include "core/ledger.h"
 #include "core/log_record.h"
-#include "core/memory_guard.h"
 #include "core/refusal.h"
 
 namespace vramguard {
@@ -11,7 +11,7 @@ namespace vramguard {
 // Thread-safe. No call disturbs a capture.
 class OomHost {
  public:
-  virtual MemoryGuard& books() noexcept = 0;
+  virtual Ledger& books() noexcept = 0;
   virtual const DeviceInfo& identity() const noexcept = 0;
   // Brings the books up to date where they are bounds or estimates. True if less is charged than before.
   virtual bool look_again() noexcept = 0;

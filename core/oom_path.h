@@ -111,7 +111,7 @@ class OomAttempt {
 
   OomPath& path_;
   OomHost& host_;
-  MemoryGuard& memory_;
+  Ledger& memory_;
   const OomRequest request_;
   const std::uint64_t thread_;
   const MonotonicTime began_;

@@ -20,7 +20,7 @@ bool SentinelKeeper::place(OomHost& host) noexcept {
   return whole;
 }
 
-Bytes SentinelKeeper::target(MemoryGuard& memory) const noexcept {
+Bytes SentinelKeeper::target(Ledger& memory) const noexcept {
   const Bytes room = memory.unreserved();
   if (room == kUnlimitedBytes) return wanted_.all ? 0 : wanted_.bytes;
   return wanted_.all ? held_.load() + room / kPageBytes * kPageBytes : wanted_.bytes;

@@ -44,7 +44,7 @@ class SentinelKeeper {
     Bytes bytes;
   };
 
-  Bytes target(MemoryGuard& memory) const noexcept;
+  Bytes target(Ledger& memory) const noexcept;
   // True when the target is reached.
   bool grow(OomHost& host, Bytes target) noexcept;
   bool take_one(OomHost& host, Bytes bytes) noexcept;

@@ -54,8 +54,8 @@ CUresult create_large(const CurrentDevice& where, const Request& request, Array&
 // A page or none: tried where even the page does not fit, and measured afterwards.
 template <typename Array, typename Call>
 CUresult create_small(const CurrentDevice& where, const Request& request, Array& array, Call&& call) {
-  MemoryGuard& memory = where.device->memory;
-  const auto reserve = [](MemoryGuard& budget) {
+  Ledger& memory = where.device->memory;
+  const auto reserve = [](Ledger& budget) {
     std::optional<Reservation> reservation = budget.reserve(kPageBytes);
     return reservation ? std::move(reservation) : budget.reserve_trial(0);
   };

@@ -29,7 +29,7 @@ CUresult admit(Guard& guard, const char* api, std::span<const GraphDemand> deman
 
   device->graphs_used.store(true, std::memory_order_relaxed);
   bool trial = false;
-  const auto reserve = [&](MemoryGuard& memory) {
+  const auto reserve = [&](Ledger& memory) {
     std::optional<Reservation> reservation = memory.reserve(demand.most);
     trial = !reservation;
     return trial ? memory.reserve_trial(0) : std::move(reservation);

@@ -36,7 +36,7 @@ struct NoSpill {
   abi::CUresult operator()() const { return abi::CUDA_ERROR_OUT_OF_MEMORY; }
 };
 
-// `reserve` makes one attempt to admit the request, std::optional<Reservation> reserve(MemoryGuard&), `call` makes the
+// `reserve` makes one attempt to admit the request, std::optional<Reservation> reserve(Ledger&), `call` makes the
 // driver's call, CUresult call(), and `settle` the last step, with what the call took: bool settle(Reservation&), false
 // after it has undone the call because that did not fit. Each may be tried more than once. Whatever `call` writes must
 // be the caller's only when this returns success. `spill` serves the request in host memory: CUresult spill().
@@ -82,7 +82,7 @@ template <typename Call, typename Noted>
 abi::CUresult guarded_exact(Guard& guard, GuardedDevice& device, const Request& request, Holder holder, Call&& call,
                             Noted&& noted) {
   return guarded_call(
-      guard, device, request, [&](MemoryGuard& memory) { return memory.reserve(request.bytes); }, call,
+      guard, device, request, [&](Ledger& memory) { return memory.reserve(request.bytes); }, call,
       [&](Reservation& reservation) {
         device.memory.settle(reservation, holder, request.bytes);
         noted();

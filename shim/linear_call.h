@@ -15,7 +15,7 @@ abi::CUresult guarded_linear(const Request& request, AllocationKind kind, Call&&
   if (!where) return call(taken);
   // First: a context that nobody announced is measured before its first request is admitted.
   const ContextId context = where.guard->context_in_use(*where.device, where.context);
-  const auto reserve = [&](MemoryGuard& memory) { return memory.reserve_linear(request.bytes); };
+  const auto reserve = [&](Ledger& memory) { return memory.reserve_linear(request.bytes); };
   const auto make_call = [&] { return call(taken); };
   const auto settle = [&](Reservation& reservation) {
     if (!where.device->memory.settle(reservation, taken)) {

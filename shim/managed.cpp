@@ -19,7 +19,7 @@ CUresult allocate_or_keep(const CurrentDevice& where, const Request& request, Ca
   const ContextId context = context_of(where);
   AddressRange taken{};
   bool fits = false, host_takes_it = true;
-  const auto reserve = [&](MemoryGuard& memory) -> std::optional<Reservation> {
+  const auto reserve = [&](Ledger& memory) -> std::optional<Reservation> {
     fits = true;
     where.guard->read_bounded(device);
     if (std::optional<Reservation> reservation = memory.reserve_linear(request.bytes)) return reservation;

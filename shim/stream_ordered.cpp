@@ -42,7 +42,7 @@ void undo(Guard& guard, GuardedDevice& device, CUdeviceptr address) noexcept {
 }
 
 // Where the worst case does not fit, the pool may serve the request from what it holds already: only a try tells.
-std::optional<Reservation> reserve(MemoryGuard& memory, const Request& request, Bytes worst) noexcept {
+std::optional<Reservation> reserve(Ledger& memory, const Request& request, Bytes worst) noexcept {
   if (std::optional<Reservation> reservation = memory.reserve(worst)) return reservation;
   const bool may_be_served = request.bytes <= kLargestTrial && memory.held(BoundedHolder::Pools) > 0;
   return may_be_served ? memory.reserve_trial(0) : std::nullopt;
@@ -59,7 +59,7 @@ CUresult guarded_pool(Guard& guard, GuardedDevice& device, const Request& reques
   }
   const CUresult result = guarded_call(
       guard, device, {request.api, request.bytes, worst},
-      [&](MemoryGuard& memory) { return reserve(memory, request, worst); }, [&] { return call(&address); },
+      [&](Ledger& memory) { return reserve(memory, request, worst); }, [&] { return call(&address); },
       [&](Reservation& reservation) {
         const bool trial = reservation.bytes() < worst;
         if (trial) guard.read_bounded(device);

@@ -5,7 +5,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/memory_guard.h"
+#include "core/ledger.h"
 
 using namespace vramguard;
 
@@ -15,13 +15,13 @@ constexpr int kPairs = 2'000'000;
 constexpr Bytes kEach = 300'000;
 constexpr Bytes kStride = 301'056;  // as a driver would pack them: 512-byte steps, several to a page
 
-bool allocate(MemoryGuard& guard, std::uint64_t address) {
+bool allocate(Ledger& guard, std::uint64_t address) {
   auto reservation = guard.reserve_linear(kEach);
   return reservation && guard.settle(*reservation, {address, kEach});
 }
 
 double ns_per_pair(std::uint64_t live, int thread_count) {
-  MemoryGuard guard(Bytes{1} << 46, nullptr, nullptr);
+  Ledger guard(Bytes{1} << 46, nullptr, nullptr);
   constexpr std::uint64_t kBase = 0x7fc000000000;
   for (std::uint64_t i = 0; i < live; ++i) allocate(guard, kBase + i * kStride);
 

@@ -67,7 +67,7 @@ class Driver final : public DeviceReader {
     const std::lock_guard lock(mutex_);
     return pools_.at(pool).in_use;
   }
-  bool covered_by(const MemoryGuard& guard) {
+  bool covered_by(const Ledger& guard) {
     const std::lock_guard lock(mutex_);
     return guard.admitted() >= total_;
   }
@@ -107,7 +107,7 @@ TEST_CASE("threads that create, use, trim, read and destroy pools are never char
           "[guard][stress]") {
   StressFixture f;
   Guard& guard = *f.guard;
-  MemoryGuard& memory = f.device->memory;
+  Ledger& memory = f.device->memory;
   std::atomic<int> below{0}, refused_close{0};
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {

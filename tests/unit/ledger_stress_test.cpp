@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/memory_guard.h"
+#include "core/ledger.h"
 #include "tests/support/manual_clock.h"
 #include "tests/unit/random_ranges.h"
 
@@ -76,10 +76,9 @@ class StartingLine {
 
 }  // namespace
 
-TEST_CASE("16 threads at the limit never take more than the budget, and leave nothing behind",
-          "[memory_guard][stress]") {
+TEST_CASE("16 threads at the limit never take more than the budget, and leave nothing behind", "[ledger][stress]") {
   const Bytes limit = 30 * kPageBytes;
-  MemoryGuard guard(limit, nullptr, nullptr);
+  Ledger guard(limit, nullptr, nullptr);
   Driver driver;
   HeldPages held;
   std::atomic<int> over{0};
@@ -160,11 +159,11 @@ TEST_CASE("16 threads at the limit never take more than the budget, and leave no
 }
 
 TEST_CASE("threads whose ranges share a page all get it and pay for it once, even if it is the last that fits",
-          "[memory_guard][stress]") {
+          "[ledger][stress]") {
   constexpr int kRounds = 2'000;
   const int sharers = GENERATE(2, 8);
   const Bytes pages = GENERATE(1, 8);
-  MemoryGuard guard(pages * kPageBytes, nullptr, nullptr);
+  Ledger guard(pages * kPageBytes, nullptr, nullptr);
   std::atomic<int> refused{0};
   std::atomic<int> wrong_sum{0};
   StartingLine line(sharers);
@@ -191,12 +190,12 @@ TEST_CASE("threads whose ranges share a page all get it and pay for it once, eve
   REQUIRE(wrong_sum == 0);
 }
 
-TEST_CASE("a boundary that is crossed while the guard sets it is not missed", "[memory_guard][stress]") {
+TEST_CASE("a boundary that is crossed while the guard sets it is not missed", "[ledger][stress]") {
   constexpr int kRounds = 3'000;
   const auto count = [](void* wakes) noexcept { ++*static_cast<std::atomic<int>*>(wakes); };
   std::atomic<int> wakes{0};
   ManualClock clock;
-  MemoryGuard guard(kUnlimitedBytes, count, &wakes);
+  Ledger guard(kUnlimitedBytes, count, &wakes);
   int missed = 0;
   StartingLine line(2);
 

@@ -1,4 +1,4 @@
-#include "core/memory_guard.h"
+#include "core/ledger.h"
 
 #include <catch2/catch.hpp>
 
@@ -12,17 +12,17 @@ namespace {
 
 constexpr std::uint64_t kBase = 0x7fc000000000;
 
-MemoryGuard::Wake const kNoWake = nullptr;
+Ledger::Wake const kNoWake = nullptr;
 
-bool allocate(MemoryGuard& guard, AddressRange range) {
+bool allocate(Ledger& guard, AddressRange range) {
   auto reservation = guard.reserve_linear(range.bytes);
   return reservation && guard.settle(*reservation, range);
 }
 
 }  // namespace
 
-TEST_CASE("a reservation counts as admitted, not as used, and is given back when it is not settled", "[memory_guard]") {
-  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+TEST_CASE("a reservation counts as admitted, not as used, and is given back when it is not settled", "[ledger]") {
+  Ledger guard(10_MiB, kNoWake, nullptr);
   {
     const auto reservation = guard.reserve(6_MiB);
     REQUIRE(reservation);
@@ -36,8 +36,8 @@ TEST_CASE("a reservation counts as admitted, not as used, and is given back when
   REQUIRE(guard.reserve(10_MiB));
 }
 
-TEST_CASE("the guard is quiet when no call is under way, not even one that reserved nothing", "[memory_guard]") {
-  MemoryGuard guard(4_MiB, kNoWake, nullptr);
+TEST_CASE("the guard is quiet when no call is under way, not even one that reserved nothing", "[ledger]") {
+  Ledger guard(4_MiB, kNoWake, nullptr);
   REQUIRE(guard.quiet());
   REQUIRE(allocate(guard, {kBase, 4_MiB}));
   REQUIRE(guard.quiet());
@@ -54,8 +54,8 @@ TEST_CASE("the guard is quiet when no call is under way, not even one that reser
   REQUIRE(guard.quiet());
 }
 
-TEST_CASE("a moved reservation is given back once", "[memory_guard]") {
-  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+TEST_CASE("a moved reservation is given back once", "[ledger]") {
+  Ledger guard(10_MiB, kNoWake, nullptr);
   auto reservation = guard.reserve(6_MiB);
   {
     const Reservation moved(std::move(*reservation));
@@ -66,8 +66,8 @@ TEST_CASE("a moved reservation is given back once", "[memory_guard]") {
   REQUIRE(guard.inconsistencies() == 0);
 }
 
-TEST_CASE("settling charges the pages that were taken and gives the rest back", "[memory_guard]") {
-  MemoryGuard guard(100_MiB, kNoWake, nullptr);
+TEST_CASE("settling charges the pages that were taken and gives the rest back", "[ledger]") {
+  Ledger guard(100_MiB, kNoWake, nullptr);
   auto reservation = guard.reserve_linear(3_MiB);
   REQUIRE(reservation->bytes() == 4_MiB);
   REQUIRE(guard.settle(*reservation, {kBase, 3_MiB}));
@@ -90,8 +90,8 @@ TEST_CASE("settling charges the pages that were taken and gives the rest back", 
   REQUIRE(stats.frees == 2);
 }
 
-TEST_CASE("a range that takes more than was reserved is paid if that fits", "[memory_guard]") {
-  MemoryGuard guard(8_MiB, kNoWake, nullptr);
+TEST_CASE("a range that takes more than was reserved is paid if that fits", "[ledger]") {
+  Ledger guard(8_MiB, kNoWake, nullptr);
   REQUIRE(allocate(guard, {kBase + 512, 4_MiB}));  // 3 pages for a worst case of 2
   REQUIRE(guard.used() == 6_MiB);
   REQUIRE(guard.admitted() == 6_MiB);
@@ -100,8 +100,8 @@ TEST_CASE("a range that takes more than was reserved is paid if that fits", "[me
   REQUIRE(guard.admitted() == 6_MiB);
 }
 
-TEST_CASE("a request that may share pages with others is decided by looking", "[memory_guard]") {
-  MemoryGuard guard(4_MiB, kNoWake, nullptr);
+TEST_CASE("a request that may share pages with others is decided by looking", "[ledger]") {
+  Ledger guard(4_MiB, kNoWake, nullptr);
   REQUIRE(allocate(guard, {kBase, 2_MiB + 512}));
 
   SECTION("a small one that lands in a page that is there succeeds with nothing free") {
@@ -139,15 +139,15 @@ TEST_CASE("a request that may share pages with others is decided by looking", "[
   REQUIRE(guard.admitted() == 4_MiB);
 }
 
-TEST_CASE("requests near 2^64 are refused by a budget and left to the driver without one", "[memory_guard]") {
+TEST_CASE("requests near 2^64 are refused by a budget and left to the driver without one", "[ledger]") {
   for (const Bytes huge : {Bytes{UINT64_MAX}, UINT64_MAX - 1, UINT64_MAX - 2_MiB, Bytes{1} << 63}) {
-    MemoryGuard limited(8_MiB, kNoWake, nullptr);
+    Ledger limited(8_MiB, kNoWake, nullptr);
     REQUIRE(allocate(limited, {kBase, 4_MiB}));
     REQUIRE_FALSE(limited.reserve(huge));
     REQUIRE_FALSE(limited.reserve_linear(huge));
     REQUIRE(limited.admitted() == 4_MiB);
 
-    MemoryGuard unlimited(kUnlimitedBytes, kNoWake, nullptr);
+    Ledger unlimited(kUnlimitedBytes, kNoWake, nullptr);
     REQUIRE(allocate(unlimited, {kBase, 4_MiB}));
     REQUIRE(unlimited.reserve(huge));
     REQUIRE(unlimited.reserve_linear(huge));
@@ -155,15 +155,15 @@ TEST_CASE("requests near 2^64 are refused by a budget and left to the driver wit
   }
 }
 
-TEST_CASE("a request of 0 bytes is the driver's to refuse", "[memory_guard]") {
-  MemoryGuard guard(1_MiB, kNoWake, nullptr);
+TEST_CASE("a request of 0 bytes is the driver's to refuse", "[ledger]") {
+  Ledger guard(1_MiB, kNoWake, nullptr);
   guard.set_unseen(2_MiB);
   REQUIRE(guard.reserve_linear(0)->bytes() == 0);
   REQUIRE_FALSE(guard.reserve_linear(1));
 }
 
-TEST_CASE("what no call shows is charged beyond the budget, and refuses requests until it shrinks", "[memory_guard]") {
-  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+TEST_CASE("what no call shows is charged beyond the budget, and refuses requests until it shrinks", "[ledger]") {
+  Ledger guard(10_MiB, kNoWake, nullptr);
   guard.set_unseen(8_MiB);
   REQUIRE(allocate(guard, {kBase, 512}));
   REQUIRE(guard.unseen() == 8_MiB);
@@ -179,8 +179,8 @@ TEST_CASE("what no call shows is charged beyond the budget, and refuses requests
   REQUIRE(guard.reserve(4_MiB));
 }
 
-TEST_CASE("a free that the driver refused is charged again, whether it fits or not", "[memory_guard]") {
-  MemoryGuard guard(4_MiB, kNoWake, nullptr);
+TEST_CASE("a free that the driver refused is charged again, whether it fits or not", "[ledger]") {
+  Ledger guard(4_MiB, kNoWake, nullptr);
   const AddressRange range{kBase, 3_MiB};
   REQUIRE(allocate(guard, range));
   guard.release(range);
@@ -193,8 +193,8 @@ TEST_CASE("a free that the driver refused is charged again, whether it fits or n
   REQUIRE(guard.used() == 4_MiB);
 }
 
-TEST_CASE("a budget can be lowered below use, raised and removed", "[memory_guard]") {
-  MemoryGuard guard(kUnlimitedBytes, kNoWake, nullptr);
+TEST_CASE("a budget can be lowered below use, raised and removed", "[ledger]") {
+  Ledger guard(kUnlimitedBytes, kNoWake, nullptr);
   REQUIRE(guard.free() == kUnlimitedBytes);
   REQUIRE(allocate(guard, {kBase, 8_MiB}));
   guard.set_budget(6_MiB);
@@ -208,8 +208,8 @@ TEST_CASE("a budget can be lowered below use, raised and removed", "[memory_guar
   REQUIRE(allocate(guard, {kBase + 30_MiB, 100_MiB}));
 }
 
-TEST_CASE("refusals are counted and the peak can be reset", "[memory_guard]") {
-  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+TEST_CASE("refusals are counted and the peak can be reset", "[ledger]") {
+  Ledger guard(10_MiB, kNoWake, nullptr);
   REQUIRE(allocate(guard, {kBase, 8_MiB}));
   guard.release({kBase, 8_MiB});
   guard.count_refusal();
@@ -219,8 +219,8 @@ TEST_CASE("refusals are counted and the peak can be reset", "[memory_guard]") {
   REQUIRE(guard.stats().peak == 0);
 }
 
-TEST_CASE("a refused request waits for frees that are under way, and never beyond its patience", "[memory_guard]") {
-  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+TEST_CASE("a refused request waits for frees that are under way, and never beyond its patience", "[ledger]") {
+  Ledger guard(10_MiB, kNoWake, nullptr);
   REQUIRE(allocate(guard, {kBase, 10_MiB}));
   REQUIRE_FALSE(guard.wait_for_calls(4_MiB, 1'000'000));
   guard.free_begins();
@@ -239,9 +239,8 @@ TEST_CASE("a refused request waits for frees that are under way, and never beyon
   REQUIRE_FALSE(guard.wait_for_calls(4_MiB, 60'000));
 }
 
-TEST_CASE("a refused request waits for another call that may leave it room, not for one that cannot",
-          "[memory_guard]") {
-  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+TEST_CASE("a refused request waits for another call that may leave it room, not for one that cannot", "[ledger]") {
+  Ledger guard(10_MiB, kNoWake, nullptr);
   REQUIRE(allocate(guard, {kBase, 4_MiB}));
   auto other = guard.reserve_linear(4_MiB);
   REQUIRE_FALSE(guard.reserve_linear(6_MiB));

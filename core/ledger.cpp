@@ -1,4 +1,4 @@
-#include "core/memory_guard.h"
+#include "core/ledger.h"
 
 #include <sched.h>
 
@@ -37,7 +37,7 @@ Bytes free_of(Bytes budget, Bytes used) noexcept {
 
 }  // namespace
 
-MemoryGuard::MemoryGuard(Bytes budget, Wake wake, void* wake_context) noexcept
+Ledger::Ledger(Bytes budget, Wake wake, void* wake_context) noexcept
     : budget_(budget),
       budget_bytes_(budget),
       wake_(wake),
@@ -45,21 +45,21 @@ MemoryGuard::MemoryGuard(Bytes budget, Wake wake, void* wake_context) noexcept
       last_oom_(kNeverOom),
       last_oom_seen_(kNeverOom) {}
 
-std::optional<Reservation> MemoryGuard::reserve(Bytes worst) noexcept {
+std::optional<Reservation> Ledger::reserve(Bytes worst) noexcept {
   if (budget_.try_reserve(worst)) return Reservation(*this, worst);
   // Only a size that no device has gets here without a limit; the driver knows what to say to it.
   if (budget_.limit() == kUnlimitedBytes) return Reservation(*this, 0);
   return std::nullopt;
 }
 
-std::optional<Reservation> MemoryGuard::reserve_linear(Bytes requested) noexcept {
+std::optional<Reservation> Ledger::reserve_linear(Bytes requested) noexcept {
   if (requested == 0) return Reservation(*this, 0);  // the driver has its own words for that, whatever the budget
   const Bytes worst = round_up(requested, kPageBytes);
   if (auto reservation = reserve(worst)) return reservation;
   return reserve_trial(least_of(requested));
 }
 
-std::optional<Reservation> MemoryGuard::reserve_trial(Bytes least) noexcept {
+std::optional<Reservation> Ledger::reserve_trial(Bytes least) noexcept {
   if (!budget_.would_fit(least) || trial_under_way_.exchange(true)) return std::nullopt;
   if (!budget_.try_reserve(least)) {
     trial_under_way_.store(false);
@@ -70,7 +70,7 @@ std::optional<Reservation> MemoryGuard::reserve_trial(Bytes least) noexcept {
   return reservation;
 }
 
-bool MemoryGuard::settle(Reservation& reservation, AddressRange range) noexcept {
+bool Ledger::settle(Reservation& reservation, AddressRange range) noexcept {
   PageMap::Claim claim = pages_.add(range);
   if (!pay(claim, reservation)) {
     leave_linear(pages_.cancel(claim));
@@ -84,7 +84,7 @@ bool MemoryGuard::settle(Reservation& reservation, AddressRange range) noexcept 
   return true;
 }
 
-bool MemoryGuard::settle(Reservation& reservation, Holder holder, Bytes bytes) noexcept {
+bool Ledger::settle(Reservation& reservation, Holder holder, Bytes bytes) noexcept {
   if (bytes > reservation.bytes_) {
     if (!budget_.try_reserve(bytes - reservation.bytes_)) return false;
     reservation.bytes_ = bytes;
@@ -97,7 +97,7 @@ bool MemoryGuard::settle(Reservation& reservation, Holder holder, Bytes bytes) n
   return true;
 }
 
-bool MemoryGuard::settle_bound(Reservation& reservation, BoundedHolder holder) noexcept {
+bool Ledger::settle_bound(Reservation& reservation, BoundedHolder holder) noexcept {
   bounded(holder).add(std::exchange(reservation.bytes_, 0));
   statistics_.count_allocation();
   reservation.end();
@@ -105,9 +105,9 @@ bool MemoryGuard::settle_bound(Reservation& reservation, BoundedHolder holder) n
   return may_be_more > kMostUnread || used() + may_be_more > quiet_to_.load(std::memory_order_relaxed);
 }
 
-BoundedCharge::Mark MemoryGuard::mark(BoundedHolder holder) const noexcept { return bounded(holder).mark(); }
+BoundedCharge::Mark Ledger::mark(BoundedHolder holder) const noexcept { return bounded(holder).mark(); }
 
-void MemoryGuard::read(BoundedHolder holder, BoundedCharge::Mark mark, Bytes bytes) noexcept {
+void Ledger::read(BoundedHolder holder, BoundedCharge::Mark mark, Bytes bytes) noexcept {
   const std::lock_guard lock(measured_mutex_);
   const Bytes known = bounded(holder).known();
   const Bytes bound = known + bounded(holder).unread();
@@ -116,7 +116,7 @@ void MemoryGuard::read(BoundedHolder holder, BoundedCharge::Mark mark, Bytes byt
 }
 
 // Raises the reservation to the claim's cost.
-bool MemoryGuard::pay(PageMap::Claim& claim, Reservation& reservation) noexcept {
+bool Ledger::pay(PageMap::Claim& claim, Reservation& reservation) noexcept {
   for (int round = 0; claim.cost() > reservation.bytes_; ++round) {
     const Bytes missing = claim.cost() - reservation.bytes_;
     if (budget_.try_reserve(missing)) {
@@ -136,7 +136,7 @@ bool MemoryGuard::pay(PageMap::Claim& claim, Reservation& reservation) noexcept 
   return true;
 }
 
-void MemoryGuard::put_back(AddressRange range) noexcept {
+void Ledger::put_back(AddressRange range) noexcept {
   const PageMap::Claim claim = pages_.add(range);
   budget_.charge(claim.cost());
   const Bytes refund = pages_.secure(claim);
@@ -144,50 +144,50 @@ void MemoryGuard::put_back(AddressRange range) noexcept {
   give_back(refund);
 }
 
-void MemoryGuard::put_back(Holder holder, Bytes bytes) noexcept {
+void Ledger::put_back(Holder holder, Bytes bytes) noexcept {
   budget_.charge(bytes);
   held_[static_cast<std::size_t>(holder)].fetch_add(bytes);
   compare_with_boundaries(statistics_.grow(bytes));
 }
 
-void MemoryGuard::release(Holder holder, Bytes bytes) noexcept {
+void Ledger::release(Holder holder, Bytes bytes) noexcept {
   held_[static_cast<std::size_t>(holder)].fetch_sub(bytes);
   compare_with_boundaries(statistics_.shrink(bytes));
   give_back(bytes);
   statistics_.count_free();
 }
 
-void MemoryGuard::release(AddressRange range) noexcept {
+void Ledger::release(AddressRange range) noexcept {
   leave_linear(pages_.remove(range));
   statistics_.count_free();
 }
 
 // The budget is charged before and given back after this, so that `used` never exceeds what is admitted.
-void MemoryGuard::enter_linear(Bytes bytes) noexcept {
+void Ledger::enter_linear(Bytes bytes) noexcept {
   if (bytes == 0) return;
   linear_.fetch_add(bytes);
   compare_with_boundaries(statistics_.grow(bytes));
 }
 
-void MemoryGuard::leave_linear(Bytes bytes) noexcept {
+void Ledger::leave_linear(Bytes bytes) noexcept {
   if (bytes == 0) return;
   linear_.fetch_sub(bytes);
   compare_with_boundaries(statistics_.shrink(bytes));
   give_back(bytes);
 }
 
-void MemoryGuard::free_begins() noexcept {
+void Ledger::free_begins() noexcept {
   frees_under_way_.fetch_add(1);
   calls_.fetch_add(kCallBegins);
 }
 
-void MemoryGuard::free_ends() noexcept {
+void Ledger::free_ends() noexcept {
   [[maybe_unused]] const std::uint32_t before = frees_under_way_.fetch_sub(1);
   assert(before > 0);
   calls_.fetch_add(kCallEnds);
 }
 
-bool MemoryGuard::wait_for_calls(Bytes requested, int patience_ms) noexcept {
+bool Ledger::wait_for_calls(Bytes requested, int patience_ms) noexcept {
   using std::chrono::microseconds;
   const std::uint64_t before = calls_.load();
   const auto ended_in = [](std::uint64_t calls) { return static_cast<std::uint32_t>(calls >> 32); };
@@ -206,29 +206,29 @@ bool MemoryGuard::wait_for_calls(Bytes requested, int patience_ms) noexcept {
   }
 }
 
-void MemoryGuard::set_unseen(Bytes bytes) noexcept {
+void Ledger::set_unseen(Bytes bytes) noexcept {
   const std::lock_guard lock(measured_mutex_);
   change_unseen(bytes);
 }
 
-void MemoryGuard::add_unseen(Bytes bytes) noexcept {
+void Ledger::add_unseen(Bytes bytes) noexcept {
   const std::lock_guard lock(measured_mutex_);
   change_unseen(unseen() + bytes);
 }
 
-void MemoryGuard::lower_unseen(Bytes bytes) noexcept {
+void Ledger::lower_unseen(Bytes bytes) noexcept {
   const std::lock_guard lock(measured_mutex_);
   change_unseen(unseen() - std::min(unseen(), bytes));
 }
 
-bool MemoryGuard::replace_unseen(Bytes before, Bytes after) noexcept {
+bool Ledger::replace_unseen(Bytes before, Bytes after) noexcept {
   const std::lock_guard lock(measured_mutex_);
   if (unseen() != before) return false;
   change_unseen(after);
   return true;
 }
 
-void MemoryGuard::settle_unseen(Reservation& reservation, Bytes bytes) noexcept {
+void Ledger::settle_unseen(Reservation& reservation, Bytes bytes) noexcept {
   {
     const std::lock_guard lock(measured_mutex_);
     const Bytes paid = std::min(bytes, reservation.bytes_);
@@ -239,98 +239,98 @@ void MemoryGuard::settle_unseen(Reservation& reservation, Bytes bytes) noexcept 
   reservation.end();
 }
 
-void MemoryGuard::change_unseen(Bytes after, Bytes paid) noexcept {
+void Ledger::change_unseen(Bytes after, Bytes paid) noexcept {
   const Bytes before = unseen_.exchange(after);
   remeasured({before + paid, after}, {before, after});
 }
 
 // What was measured anew: the budget follows whether it fits or not, and `used` never exceeds what is admitted.
-void MemoryGuard::remeasured(Step charged, Step used) noexcept {
+void Ledger::remeasured(Step charged, Step used) noexcept {
   if (charged.after > charged.before) budget_.charge(charged.after - charged.before);
   if (used.after > used.before) compare_with_boundaries(statistics_.grow(used.after - used.before));
   if (used.after < used.before) compare_with_boundaries(statistics_.shrink(used.before - used.after));
   if (charged.after < charged.before) give_back(charged.before - charged.after);
 }
 
-bool MemoryGuard::charge_sentinel(Bytes bytes) noexcept {
+bool Ledger::charge_sentinel(Bytes bytes) noexcept {
   if (!budget_.try_reserve(bytes)) return false;
   sentinel_.fetch_add(bytes);
   return true;
 }
 
-void MemoryGuard::release_sentinel(Bytes bytes) noexcept {
+void Ledger::release_sentinel(Bytes bytes) noexcept {
   sentinel_.fetch_sub(bytes);
   give_back(bytes);
 }
 
-void MemoryGuard::set_budget(Bytes budget) noexcept {
+void Ledger::set_budget(Bytes budget) noexcept {
   budget_bytes_.store(budget);
   apply_limit();
   request_wake();
 }
 
-void MemoryGuard::set_ceiling(Bytes admitted_at_most) noexcept {
+void Ledger::set_ceiling(Bytes admitted_at_most) noexcept {
   if (ceiling_.exchange(admitted_at_most) != admitted_at_most) apply_limit();
 }
 
-void MemoryGuard::observe() noexcept {
+void Ledger::observe() noexcept {
   observing_.store(true);
   apply_limit();
 }
 
-void MemoryGuard::apply_limit() noexcept {
+void Ledger::apply_limit() noexcept {
   const std::lock_guard lock(measured_mutex_);  // two changes at once must not leave the older one behind
   budget_.set_limit(observing_.load() ? kUnlimitedBytes : std::min(budget_bytes_.load(), ceiling_.load()));
   room_.made();
 }
 
-bool MemoryGuard::ceiling_is_lower(Bytes bytes) const noexcept {
+bool Ledger::ceiling_is_lower(Bytes bytes) const noexcept {
   const Bytes limit = budget(), admitted_now = admitted();
   return ceiling_.load() < limit && admitted_now <= limit && bytes <= limit - admitted_now;
 }
 
-Bytes MemoryGuard::unreserved() const noexcept { return free_of(budget_.limit(), admitted()); }
+Bytes Ledger::unreserved() const noexcept { return free_of(budget_.limit(), admitted()); }
 
-Bytes MemoryGuard::short_of(Bytes bytes) const noexcept {
+Bytes Ledger::short_of(Bytes bytes) const noexcept {
   const Bytes room = unreserved();
   return bytes > room ? bytes - room : 0;
 }
 
-bool MemoryGuard::would_exceed_budget(Bytes bytes) const noexcept {
+bool Ledger::would_exceed_budget(Bytes bytes) const noexcept {
   const Bytes limit = budget(), admitted_now = admitted();
   return admitted_now > limit || bytes > limit - admitted_now;
 }
 
-void MemoryGuard::count_refusal() noexcept { statistics_.count_refusal(); }
-Bytes MemoryGuard::linear() const noexcept { return linear_.load(); }
-Bytes MemoryGuard::held(Holder holder) const noexcept { return held_[static_cast<std::size_t>(holder)].load(); }
-Bytes MemoryGuard::held(BoundedHolder holder) const noexcept { return bounded(holder).known(); }
-Bytes MemoryGuard::unread() const noexcept {
+void Ledger::count_refusal() noexcept { statistics_.count_refusal(); }
+Bytes Ledger::linear() const noexcept { return linear_.load(); }
+Bytes Ledger::held(Holder holder) const noexcept { return held_[static_cast<std::size_t>(holder)].load(); }
+Bytes Ledger::held(BoundedHolder holder) const noexcept { return bounded(holder).known(); }
+Bytes Ledger::unread() const noexcept {
   return bounded(BoundedHolder::Pools).unread() + bounded(BoundedHolder::Graphs).unread();
 }
-Bytes MemoryGuard::unseen() const noexcept { return unseen_.load(); }
-Bytes MemoryGuard::seen() const noexcept {
+Bytes Ledger::unseen() const noexcept { return unseen_.load(); }
+Bytes Ledger::seen() const noexcept {
   return linear() + held(Holder::Physical) + held(Holder::Array) + held(BoundedHolder::Pools) +
          held(BoundedHolder::Graphs);
 }
-Bytes MemoryGuard::used() const noexcept { return statistics_.used(); }
-Bytes MemoryGuard::free() const noexcept { return free_of(budget(), used()); }
-Bytes MemoryGuard::admitted() const noexcept { return budget_.admitted(); }
-Statistics::Snapshot MemoryGuard::stats() const noexcept { return statistics_.snapshot(); }
-void MemoryGuard::reset_peak() noexcept { statistics_.reset_peak(); }
-std::uint64_t MemoryGuard::inconsistencies() const noexcept { return budget_.inconsistencies() + pages_.uncounted(); }
+Bytes Ledger::used() const noexcept { return statistics_.used(); }
+Bytes Ledger::free() const noexcept { return free_of(budget(), used()); }
+Bytes Ledger::admitted() const noexcept { return budget_.admitted(); }
+Statistics::Snapshot Ledger::stats() const noexcept { return statistics_.snapshot(); }
+void Ledger::reset_peak() noexcept { statistics_.reset_peak(); }
+std::uint64_t Ledger::inconsistencies() const noexcept { return budget_.inconsistencies() + pages_.uncounted(); }
 
-void MemoryGuard::compare_with_boundaries(Bytes used) noexcept {
+void Ledger::compare_with_boundaries(Bytes used) noexcept {
   if (used < quiet_from_.load() || used > quiet_to_.load()) request_wake();
 }
 
-void MemoryGuard::request_wake() noexcept {
+void Ledger::request_wake() noexcept {
   if (!wake_requested_.exchange(true) && wake_ != nullptr) wake_(wake_context_);
 }
 
-void MemoryGuard::set_thresholds(const PressureConfig& config) noexcept { thresholds_ = config; }
+void Ledger::set_thresholds(const PressureConfig& config) noexcept { thresholds_ = config; }
 
-void MemoryGuard::oom_was_returned(MonotonicTime now) noexcept {
+void Ledger::oom_was_returned(MonotonicTime now) noexcept {
   const MonotonicTime::rep at = now.time_since_epoch().count();
   MonotonicTime::rep last = last_oom_.load();
   while (last < at && !last_oom_.compare_exchange_weak(last, at)) {
@@ -338,7 +338,7 @@ void MemoryGuard::oom_was_returned(MonotonicTime now) noexcept {
   request_wake();
 }
 
-std::optional<PressureTransition> MemoryGuard::evaluate_pressure(MonotonicTime now) noexcept {
+std::optional<PressureTransition> Ledger::evaluate_pressure(MonotonicTime now) noexcept {
   // Before anything is read: a change that comes after the reading finds the request withdrawn and makes a new one.
   wake_requested_.exchange(false);
 
@@ -361,7 +361,7 @@ std::optional<PressureTransition> MemoryGuard::evaluate_pressure(MonotonicTime n
   return transition;
 }
 
-MonotonicTime MemoryGuard::next_evaluation() const noexcept { return tracker_.next_deadline(); }
-PressureLevel MemoryGuard::pressure_level() const noexcept { return level_.load(); }
+MonotonicTime Ledger::next_evaluation() const noexcept { return tracker_.next_deadline(); }
+PressureLevel Ledger::pressure_level() const noexcept { return level_.load(); }
 
 }  // namespace vramguard

@@ -1,5 +1,5 @@
 // Holders other than linear pages: exact ones, those that only the driver knows, and what no call shows.
-#include "core/memory_guard.h"
+#include "core/ledger.h"
 
 #include <catch2/catch.hpp>
 
@@ -16,25 +16,25 @@ using namespace vramguard;
 
 namespace {
 
-MemoryGuard::Wake const kNoWake = nullptr;
+Ledger::Wake const kNoWake = nullptr;
 
-bool take(MemoryGuard& guard, Holder holder, Bytes bytes) {
+bool take(Ledger& guard, Holder holder, Bytes bytes) {
   auto reservation = guard.reserve(bytes);
   return reservation && guard.settle(*reservation, holder, bytes);
 }
 
-bool take(MemoryGuard& guard, BoundedHolder holder, Bytes most) {
+bool take(Ledger& guard, BoundedHolder holder, Bytes most) {
   auto reservation = guard.reserve(most);
   REQUIRE(reservation);
   return guard.settle_bound(*reservation, holder);
 }
 
-void read(MemoryGuard& guard, BoundedHolder holder, Bytes bytes) { guard.read(holder, guard.mark(holder), bytes); }
+void read(Ledger& guard, BoundedHolder holder, Bytes bytes) { guard.read(holder, guard.mark(holder), bytes); }
 
 }  // namespace
 
-TEST_CASE("a holder whose calls tell what they take is charged just that", "[memory_guard][holders]") {
-  MemoryGuard guard(100_MiB, kNoWake, nullptr);
+TEST_CASE("a holder whose calls tell what they take is charged just that", "[ledger][holders]") {
+  Ledger guard(100_MiB, kNoWake, nullptr);
   REQUIRE(take(guard, Holder::Physical, 32_MiB));
   REQUIRE(take(guard, Holder::Array, 2_MiB));
   auto reservation = guard.reserve(60_MiB);
@@ -57,8 +57,8 @@ TEST_CASE("a holder whose calls tell what they take is charged just that", "[mem
   REQUIRE(guard.stats().peak == 42_MiB);
 }
 
-TEST_CASE("a call that took more than was reserved is settled if that fits", "[memory_guard][holders]") {
-  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+TEST_CASE("a call that took more than was reserved is settled if that fits", "[ledger][holders]") {
+  Ledger guard(10_MiB, kNoWake, nullptr);
   {
     auto reservation = guard.reserve(4_MiB);
     REQUIRE_FALSE(guard.settle(*reservation, Holder::Array, 12_MiB));
@@ -70,16 +70,16 @@ TEST_CASE("a call that took more than was reserved is settled if that fits", "[m
   REQUIRE(guard.held(Holder::Array) == 10_MiB);
 }
 
-TEST_CASE("a put back is charged whether it fits or not", "[memory_guard][holders]") {
-  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+TEST_CASE("a put back is charged whether it fits or not", "[ledger][holders]") {
+  Ledger guard(10_MiB, kNoWake, nullptr);
   guard.put_back(Holder::Physical, 12_MiB);
   REQUIRE(guard.used() == 12_MiB);
   REQUIRE(guard.over_budget());
   REQUIRE_FALSE(guard.reserve(0));
 }
 
-TEST_CASE("a bounded holder is charged the worst case until it is read", "[memory_guard][holders]") {
-  MemoryGuard guard(100_MiB, kNoWake, nullptr);
+TEST_CASE("a bounded holder is charged the worst case until it is read", "[ledger][holders]") {
+  Ledger guard(100_MiB, kNoWake, nullptr);
   take(guard, BoundedHolder::Pools, 64_MiB);
   take(guard, BoundedHolder::Graphs, 32_MiB);
   REQUIRE(guard.admitted() == 96_MiB);
@@ -104,8 +104,8 @@ TEST_CASE("a bounded holder is charged the worst case until it is read", "[memor
   REQUIRE(guard.inconsistencies() == 0);
 }
 
-TEST_CASE("a reading is charged whether it fits or not", "[memory_guard][holders]") {
-  MemoryGuard guard(100_MiB, kNoWake, nullptr);
+TEST_CASE("a reading is charged whether it fits or not", "[ledger][holders]") {
+  Ledger guard(100_MiB, kNoWake, nullptr);
   read(guard, BoundedHolder::Pools, 120_MiB);
   REQUIRE(guard.admitted() == 120_MiB);
   REQUIRE(guard.used() == 120_MiB);
@@ -116,8 +116,8 @@ TEST_CASE("a reading is charged whether it fits or not", "[memory_guard][holders
   REQUIRE_FALSE(guard.over_budget());
 }
 
-TEST_CASE("a reading does not touch calls under way, nor what ended after its mark", "[memory_guard][holders]") {
-  MemoryGuard guard(200_MiB, kNoWake, nullptr);
+TEST_CASE("a reading does not touch calls under way, nor what ended after its mark", "[ledger][holders]") {
+  Ledger guard(200_MiB, kNoWake, nullptr);
   auto under_way = guard.reserve(32_MiB);
   const BoundedCharge::Mark mark = guard.mark(BoundedHolder::Pools);
   take(guard, BoundedHolder::Pools, 64_MiB);
@@ -130,15 +130,14 @@ TEST_CASE("a reading does not touch calls under way, nor what ended after its ma
   REQUIRE(guard.admitted() == 10_MiB);
 }
 
-TEST_CASE("a reading is due when the bound would cross a pressure boundary or has become loose",
-          "[memory_guard][holders]") {
+TEST_CASE("a reading is due when the bound would cross a pressure boundary or has become loose", "[ledger][holders]") {
   ManualClock clock;
   SECTION("before the first evaluation, always") {
-    MemoryGuard guard(100_GiB, kNoWake, nullptr);
+    Ledger guard(100_GiB, kNoWake, nullptr);
     REQUIRE(take(guard, BoundedHolder::Pools, 2_MiB));
   }
   SECTION("a boundary, here 30 % free") {
-    MemoryGuard guard(1000_MiB, kNoWake, nullptr);
+    Ledger guard(1000_MiB, kNoWake, nullptr);
     guard.evaluate_pressure(clock.now());
     REQUIRE_FALSE(take(guard, BoundedHolder::Pools, 400_MiB));
     REQUIRE_FALSE(take(guard, BoundedHolder::Graphs, 290_MiB));
@@ -147,7 +146,7 @@ TEST_CASE("a reading is due when the bound would cross a pressure boundary or ha
     REQUIRE_FALSE(take(guard, BoundedHolder::Pools, 20_MiB));
   }
   SECTION("loose") {
-    MemoryGuard guard(kUnlimitedBytes, kNoWake, nullptr);
+    Ledger guard(kUnlimitedBytes, kNoWake, nullptr);
     guard.evaluate_pressure(clock.now());
     REQUIRE_FALSE(take(guard, BoundedHolder::Pools, 1_GiB));
     REQUIRE(take(guard, BoundedHolder::Pools, 2_MiB));
@@ -156,8 +155,8 @@ TEST_CASE("a reading is due when the bound would cross a pressure boundary or ha
   }
 }
 
-TEST_CASE("a trial reserves what is certain, one at a time", "[memory_guard][holders]") {
-  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+TEST_CASE("a trial reserves what is certain, one at a time", "[ledger][holders]") {
+  Ledger guard(10_MiB, kNoWake, nullptr);
   REQUIRE_FALSE(guard.reserve_trial(11_MiB));
   {
     const auto trial = guard.reserve_trial(0);
@@ -179,8 +178,8 @@ TEST_CASE("a trial reserves what is certain, one at a time", "[memory_guard][hol
   REQUIRE(guard.reserve_trial(0));
 }
 
-TEST_CASE("what no call shows is charged whether it fits or not, and never below nothing", "[memory_guard][holders]") {
-  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+TEST_CASE("what no call shows is charged whether it fits or not, and never below nothing", "[ledger][holders]") {
+  Ledger guard(10_MiB, kNoWake, nullptr);
   guard.set_unseen(4_MiB);
   guard.add_unseen(8_MiB);
   REQUIRE(guard.unseen() == 12_MiB);
@@ -195,8 +194,8 @@ TEST_CASE("what no call shows is charged whether it fits or not, and never below
   REQUIRE(guard.inconsistencies() == 0);
 }
 
-TEST_CASE("what is unseen is replaced only where it is still what it was", "[memory_guard][holders]") {
-  MemoryGuard guard(100_MiB, kNoWake, nullptr);
+TEST_CASE("what is unseen is replaced only where it is still what it was", "[ledger][holders]") {
+  Ledger guard(100_MiB, kNoWake, nullptr);
   guard.set_unseen(4_MiB);
   REQUIRE_FALSE(guard.replace_unseen(5_MiB, 50_MiB));
   REQUIRE(guard.used() == 4_MiB);
@@ -206,8 +205,8 @@ TEST_CASE("what is unseen is replaced only where it is still what it was", "[mem
 }
 
 TEST_CASE("a call settled as unseen pays from its reservation, and the rest whether it fits or not",
-          "[memory_guard][holders]") {
-  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+          "[ledger][holders]") {
+  Ledger guard(10_MiB, kNoWake, nullptr);
   auto reservation = guard.reserve(4_MiB);
   const Bytes bytes = GENERATE(0_MiB, 2_MiB, 4_MiB, 12_MiB);
   guard.settle_unseen(*reservation, bytes);
@@ -219,8 +218,8 @@ TEST_CASE("a call settled as unseen pays from its reservation, and the rest whet
   REQUIRE(guard.stats().allocations == 1);
 }
 
-TEST_CASE("calls that end are counted, so that one that came and went is noticed", "[memory_guard][holders]") {
-  MemoryGuard guard(10_MiB, kNoWake, nullptr);
+TEST_CASE("calls that end are counted, so that one that came and went is noticed", "[ledger][holders]") {
+  Ledger guard(10_MiB, kNoWake, nullptr);
   const auto before = guard.calls_ended();
   REQUIRE(guard.reserve(0));
   REQUIRE(guard.calls_ended() == before + 1);
@@ -232,9 +231,9 @@ TEST_CASE("calls that end are counted, so that one that came and went is noticed
   REQUIRE(guard.calls_ended() == before + 3);
 }
 
-TEST_CASE("the budget is charged before and given back after a change of what is used", "[memory_guard][holders]") {
+TEST_CASE("the budget is charged before and given back after a change of what is used", "[ledger][holders]") {
   struct Seen {
-    MemoryGuard* guard = nullptr;
+    Ledger* guard = nullptr;
     Bytes used = 0, admitted = 0;
   } seen;
   const auto note = [](void* context) noexcept {
@@ -243,7 +242,7 @@ TEST_CASE("the budget is charged before and given back after a change of what is
     at.admitted = at.guard->admitted();
   };
   ManualClock clock;
-  MemoryGuard guard(100_MiB, note, &seen);
+  Ledger guard(100_MiB, note, &seen);
   seen.guard = &guard;
   // Each step crosses every boundary, so the guard asks for an evaluation in the middle of it.
   const auto at = [&](auto step) {
@@ -269,9 +268,9 @@ TEST_CASE("the budget is charged before and given back after a change of what is
 }
 
 TEST_CASE("16 threads that take from pools and read them never see less admitted than the driver gave",
-          "[memory_guard][holders][stress]") {
+          "[ledger][holders][stress]") {
   constexpr int kThreads = 16;
-  MemoryGuard guard(4_GiB, kNoWake, nullptr);
+  Ledger guard(4_GiB, kNoWake, nullptr);
   // What the driver holds; its lock makes each answer one of a moment.
   std::mutex driver;
   Bytes pools = 0, graphs = 0;
@@ -331,8 +330,8 @@ TEST_CASE("16 threads that take from pools and read them never see less admitted
   REQUIRE(guard.inconsistencies() == 0);
 }
 
-TEST_CASE("readings at the same moment leave charged what the last one says", "[memory_guard][holders][stress]") {
-  MemoryGuard guard(kUnlimitedBytes, kNoWake, nullptr);
+TEST_CASE("readings at the same moment leave charged what the last one says", "[ledger][holders][stress]") {
+  Ledger guard(kUnlimitedBytes, kNoWake, nullptr);
   std::atomic<int> started{0};
   std::vector<std::thread> threads;
   for (int thread = 0; thread < 8; ++thread) {
@@ -351,9 +350,9 @@ TEST_CASE("readings at the same moment leave charged what the last one says", "[
 }
 
 TEST_CASE("threads that change what is unseen and what exact holders have leave the sum of it",
-          "[memory_guard][holders][stress]") {
+          "[ledger][holders][stress]") {
   constexpr int kThreads = 8, kRounds = 5'000;
-  MemoryGuard guard(kUnlimitedBytes, kNoWake, nullptr);
+  Ledger guard(kUnlimitedBytes, kNoWake, nullptr);
   std::vector<std::thread> threads;
   for (int thread = 0; thread < kThreads; ++thread) {
     threads.emplace_back([&, thread] {

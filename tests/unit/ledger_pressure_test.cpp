@@ -1,4 +1,4 @@
-#include "core/memory_guard.h"
+#include "core/ledger.h"
 
 #include <catch2/catch.hpp>
 
@@ -15,21 +15,21 @@ namespace {
 
 constexpr std::uint64_t kBase = 0x7fc000000000;
 
-MemoryGuard::Wake const kNoWake = nullptr;
+Ledger::Wake const kNoWake = nullptr;
 
 void count_wake(void* wakes) noexcept { ++*static_cast<int*>(wakes); }
 
-bool allocate(MemoryGuard& guard, AddressRange range) {
+bool allocate(Ledger& guard, AddressRange range) {
   auto reservation = guard.reserve_linear(range.bytes);
   return reservation && guard.settle(*reservation, range);
 }
 
 }  // namespace
 
-TEST_CASE("the guard wakes its thread once when use crosses a pressure boundary, and not before", "[memory_guard]") {
+TEST_CASE("the guard wakes its thread once when use crosses a pressure boundary, and not before", "[ledger]") {
   int wakes = 0;
   ManualClock clock;
-  MemoryGuard guard(100_MiB, count_wake, &wakes);
+  Ledger guard(100_MiB, count_wake, &wakes);
   guard.set_thresholds({});
   REQUIRE_FALSE(guard.evaluate_pressure(clock.now()));
   REQUIRE(guard.next_evaluation() == MonotonicTime::max());
@@ -59,18 +59,18 @@ TEST_CASE("the guard wakes its thread once when use crosses a pressure boundary,
   REQUIRE(wakes == 2);
 }
 
-TEST_CASE("a call in flight is no pressure", "[memory_guard]") {
+TEST_CASE("a call in flight is no pressure", "[ledger]") {
   ManualClock clock;
-  MemoryGuard guard(100_MiB, kNoWake, nullptr);
+  Ledger guard(100_MiB, kNoWake, nullptr);
   const auto reservation = guard.reserve(100_MiB);
   REQUIRE_FALSE(guard.evaluate_pressure(clock.now()));
   REQUIRE(guard.pressure_level() == PressureLevel::None);
 }
 
-TEST_CASE("a returned OOM and a changed budget ask for an evaluation", "[memory_guard]") {
+TEST_CASE("a returned OOM and a changed budget ask for an evaluation", "[ledger]") {
   int wakes = 0;
   ManualClock clock;
-  MemoryGuard guard(100_MiB, count_wake, &wakes);
+  Ledger guard(100_MiB, count_wake, &wakes);
   guard.evaluate_pressure(clock.now());
   guard.oom_was_returned(clock.now());
   REQUIRE(wakes == 1);
@@ -89,11 +89,11 @@ TEST_CASE("a returned OOM and a changed budget ask for an evaluation", "[memory_
   REQUIRE(guard.evaluate_pressure(clock.now())->to == PressureLevel::None);
 }
 
-TEST_CASE("evaluating only when woken or due misses no record", "[memory_guard][fuzz]") {
+TEST_CASE("evaluating only when woken or due misses no record", "[ledger][fuzz]") {
   std::mt19937_64 random(6);
   ManualClock clock;
   int wakes = 1;
-  MemoryGuard guard(1000, count_wake, &wakes);
+  Ledger guard(1000, count_wake, &wakes);
   PressureTracker eager;
   eager.set_boundaries(compile({}, 1000));
   int records = 0;

@@ -1,4 +1,4 @@
-// The guard of one device: admits requests against the budget and keeps the books of what they really took.
+// The books of one device: admits requests against the budget and notes what they really took.
 #pragma once
 
 #include <array>
@@ -21,7 +21,7 @@
 
 namespace vramguard {
 
-class MemoryGuard;
+class Ledger;
 
 // Bytes admitted for one call that has not ended yet. Whatever was not settled is given back by the destructor.
 // Belongs to one thread.
@@ -36,16 +36,16 @@ class Reservation {
   Bytes bytes() const noexcept { return bytes_; }
 
  private:
-  friend class MemoryGuard;
-  inline Reservation(MemoryGuard& guard, Bytes bytes) noexcept;
+  friend class Ledger;
+  inline Reservation(Ledger& guard, Bytes bytes) noexcept;
   inline void end() noexcept;
-  MemoryGuard* guard_;  // null once it has ended
+  Ledger* guard_;  // null once it has ended
   Bytes bytes_;
   bool trial_ = false;
 };
 
 // Thread-safe. Holds no lock while it calls out. No call allocates memory except the page map's growth.
-class MemoryGuard {
+class Ledger {
  public:
   // `wake` is called, from any thread, when `used` crosses the next pressure boundary or something else asks for
   // evaluate_pressure(); not again before that has been called, but for a race. It must only wake somebody up. May be
@@ -53,9 +53,9 @@ class MemoryGuard {
   using Wake = void (*)(void* context) noexcept;
 
   // `budget`: bytes, or kUnlimitedBytes. Thresholds are percentages or bytes of that budget.
-  MemoryGuard(Bytes budget, Wake wake, void* wake_context) noexcept;
-  MemoryGuard(const MemoryGuard&) = delete;
-  MemoryGuard& operator=(const MemoryGuard&) = delete;
+  Ledger(Bytes budget, Wake wake, void* wake_context) noexcept;
+  Ledger(const Ledger&) = delete;
+  Ledger& operator=(const Ledger&) = delete;
 
   // From now on nothing is refused: budget() is only compared with. Before anything is reserved.
   void observe() noexcept;
@@ -222,20 +222,20 @@ class MemoryGuard {
   MonotonicTime::rep last_oom_seen_;
 };
 
-inline void MemoryGuard::give_back(Bytes bytes) noexcept {
+inline void Ledger::give_back(Bytes bytes) noexcept {
   budget_.give_back(bytes);
   room_.made();
 }
 
-inline Reservation::Reservation(MemoryGuard& guard, Bytes bytes) noexcept : guard_(&guard), bytes_(bytes) {
-  guard.calls_.fetch_add(MemoryGuard::kCallBegins);
+inline Reservation::Reservation(Ledger& guard, Bytes bytes) noexcept : guard_(&guard), bytes_(bytes) {
+  guard.calls_.fetch_add(Ledger::kCallBegins);
 }
 
 inline void Reservation::end() noexcept {
   if (guard_ == nullptr) return;
   if (bytes_ > 0) guard_->give_back(bytes_);
   if (trial_) guard_->trial_under_way_.store(false);
-  guard_->calls_.fetch_add(MemoryGuard::kCallEnds);
+  guard_->calls_.fetch_add(Ledger::kCallEnds);
   guard_ = nullptr;
   bytes_ = 0;
 }

@@ -1,5 +1,5 @@
 // 4,000 calls recorded on a real driver, with the addresses it gave and the bytes it had taken after each.
-#include "core/memory_guard.h"
+#include "core/ledger.h"
 
 #include <catch2/catch.hpp>
 
@@ -44,12 +44,12 @@ Bytes peak_of(const std::vector<Step>& steps) {
 
 }  // namespace
 
-TEST_CASE("the books equal a real driver's after each of 4,000 recorded calls", "[memory_guard][recording]") {
+TEST_CASE("the books equal a real driver's after each of 4,000 recorded calls", "[ledger][recording]") {
   const std::vector<Step> steps = recorded_steps();
   REQUIRE(steps.size() == 4'000);
   const Bytes peak = peak_of(steps);
   const Bytes budget = GENERATE_COPY(as<Bytes>{}, kUnlimitedBytes, peak);
-  MemoryGuard guard(budget, nullptr, nullptr);
+  Ledger guard(budget, nullptr, nullptr);
   std::vector<AddressRange> live;
   int refusals = 0;
   int differences = 0;
@@ -67,9 +67,9 @@ TEST_CASE("the books equal a real driver's after each of 4,000 recorded calls", 
   REQUIRE(guard.stats().peak == peak);
 }
 
-TEST_CASE("with one page less than a recording needs, something in it is refused", "[memory_guard][recording]") {
+TEST_CASE("with one page less than a recording needs, something in it is refused", "[ledger][recording]") {
   const std::vector<Step> steps = recorded_steps();
-  MemoryGuard guard(peak_of(steps) - kPageBytes, nullptr, nullptr);
+  Ledger guard(peak_of(steps) - kPageBytes, nullptr, nullptr);
   std::vector<std::uint64_t> refused;
   for (const Step& step : steps) {
     if (step.is_free) {
