@@ -36,6 +36,49 @@ struct NoSpill {
   abi::CUresult operator()() const { return abi::CUDA_ERROR_OUT_OF_MEMORY; }
 };
 
+// How one try of a request has ended.
+struct Tried {
+  abi::CUresult result;                       // OUT_OF_MEMORY: did not fit
+  RefusalScope scope = RefusalScope::Budget;  // of what was full
+  bool undone = false;                        // the driver had served it
+};
+
+template <typename Reserve, typename Call, typename Settle>
+Tried try_once(GuardedDevice& device, Reserve& reserve, Call& call, Settle& settle) {
+  std::optional<Reservation> reservation = reserve(device.memory);
+  if (!reservation) return {abi::CUDA_ERROR_OUT_OF_MEMORY};
+  const abi::CUresult result = call();
+  if (result == abi::CUDA_ERROR_OUT_OF_MEMORY) return {result, RefusalScope::Device};
+  if (result != abi::CUDA_SUCCESS || settle(*reservation)) return {result};
+  return {abi::CUDA_ERROR_OUT_OF_MEMORY, RefusalScope::Budget, true};
+}
+
+// Out of line: the way of requests that fit stays short.
+template <typename Reserve, typename Call, typename Settle, typename Spill>
+[[gnu::noinline]] abi::CUresult rescue(GuardedDevice& device, const Request& request, Tried tried, Reserve& reserve,
+                                       Call& call, Settle& settle, Spill& spill) {
+  constexpr bool kCanSpill = !std::is_same_v<std::decay_t<Spill>, NoSpill>;
+  OomAttempt attempt(device.oom, on_this_thread(request, kCanSpill));
+  while (tried.result == abi::CUDA_ERROR_OUT_OF_MEMORY) {
+    switch (attempt.failed(tried.scope, tried.undone)) {
+      case OomAttempt::Next::TryAgain:
+        tried = try_once(device, reserve, call, settle);
+        break;
+      case OomAttempt::Next::Spill:
+        if (spill() == abi::CUDA_SUCCESS) {
+          attempt.spilled();
+          return abi::CUDA_SUCCESS;
+        }
+        attempt.could_not_spill();
+        return abi::CUDA_ERROR_OUT_OF_MEMORY;
+      case OomAttempt::Next::GiveUp:
+        return abi::CUDA_ERROR_OUT_OF_MEMORY;
+    }
+  }
+  if (tried.result == abi::CUDA_SUCCESS) attempt.served();
+  return tried.result;
+}
+
 // `reserve` makes one attempt to admit the request, std::optional<Reservation> reserve(Ledger&), `call` makes the
 // driver's call, CUresult call(), and `settle` the last step, with what the call took: bool settle(Reservation&), false
 // after it has undone the call because that did not fit. Each may be tried more than once. Whatever `call` writes must
@@ -44,37 +87,12 @@ template <typename Reserve, typename Call, typename Settle, typename Spill = NoS
 abi::CUresult guarded_call(Guard& guard, GuardedDevice& device, const Request& request, Reserve&& reserve, Call&& call,
                            Settle&& settle, Spill&& spill = {}) {
   if (guard.observes()) observe(guard, device, request);
-  constexpr bool kCanSpill = !std::is_same_v<std::decay_t<Spill>, NoSpill>;
-  std::optional<OomAttempt> attempt;
-  for (;;) {
-    RefusalScope scope = RefusalScope::Budget;
-    bool undone = false;
-    if (std::optional<Reservation> reservation = reserve(device.memory)) {
-      const abi::CUresult result = call();
-      if (result == abi::CUDA_SUCCESS && settle(*reservation)) {
-        if (attempt) {
-          attempt->served();
-        } else {
-          device.oom.fitted(request.bytes);
-        }
-        return abi::CUDA_SUCCESS;
-      }
-      if (result != abi::CUDA_SUCCESS && result != abi::CUDA_ERROR_OUT_OF_MEMORY) return result;
-      undone = result == abi::CUDA_SUCCESS;
-      if (!undone) scope = RefusalScope::Device;
-    }
-    if (!attempt) attempt.emplace(device.oom, on_this_thread(request, kCanSpill));
-    const OomAttempt::Next next = attempt->failed(scope, undone);
-    if (next == OomAttempt::Next::GiveUp) return abi::CUDA_ERROR_OUT_OF_MEMORY;
-    if (next == OomAttempt::Next::TryAgain) continue;
-    const abi::CUresult result = spill();
-    if (result == abi::CUDA_SUCCESS) {
-      attempt->spilled();
-    } else {
-      attempt->could_not_spill();
-    }
-    return result == abi::CUDA_SUCCESS ? result : abi::CUDA_ERROR_OUT_OF_MEMORY;
+  const Tried tried = try_once(device, reserve, call, settle);
+  if (tried.result == abi::CUDA_ERROR_OUT_OF_MEMORY) {
+    return rescue(device, request, tried, reserve, call, settle, spill);
   }
+  if (tried.result == abi::CUDA_SUCCESS) device.oom.fitted(request.bytes);
+  return tried.result;
 }
 
 // Of a request whose cost is known beforehand.
