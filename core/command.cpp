@@ -36,6 +36,32 @@ void wake_other_waiters(CommandBlock* block) noexcept {
   raw_syscall(SYS_futex, raw_argument(&block->alive), FUTEX_WAKE, INT_MAX);
 }
 
+// Static memory: when the program has ended, this module is all that is kept, for all helpers.
+alignas(4096) char g_slots[Command::kMostAtOnce][kSlotBytes];
+std::uint32_t g_slots_in_use;
+
+std::size_t slot_of(const CommandBlock* block) noexcept {
+  return static_cast<std::size_t>(reinterpret_cast<const char*>(block) - g_slots[0]) / kSlotBytes;
+}
+
+// Null when all are in use.
+CommandBlock* claim_command_block() noexcept {
+  std::uint32_t used = __atomic_load_n(&g_slots_in_use, __ATOMIC_RELAXED);
+  for (;;) {
+    const auto index = static_cast<std::size_t>(__builtin_ctz(~used));
+    if (index >= Command::kMostAtOnce) return nullptr;
+    const std::uint32_t bit = 1U << index;
+    if (!__atomic_compare_exchange_n(&g_slots_in_use, &used, used | bit, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
+      continue;
+    }
+    return reinterpret_cast<CommandBlock*>(g_slots[index] + kSlotBytes - kBlockBytes);
+  }
+}
+
+void return_command_block(CommandBlock* block) noexcept {
+  __atomic_fetch_and(&g_slots_in_use, ~(1U << slot_of(block)), __ATOMIC_RELEASE);
+}
+
 }  // namespace
 
 bool Command::start(const CommandSpec& spec, void (*on_end)(void*) noexcept, void* context) noexcept {

@@ -27,20 +27,6 @@ constexpr std::int64_t kUnkillable = kSecond;  // stuck in a device or a file sy
 constexpr std::int64_t kLookAround = kSecond;  // for the end of the program, should its signal not come
 constexpr int kWakeDescriptor = 3;
 
-// The starter's stack, the helper's, the block. No guard pages: leak checkers and garbage collectors of the program
-// read all static memory.
-constexpr std::size_t kSlotBytes = std::size_t{64} << 10;
-constexpr std::size_t kStarterStackBytes = std::size_t{16} << 10;
-constexpr std::size_t kBlockBytes = (sizeof(CommandBlock) + 4095) / 4096 * 4096;
-static_assert(kStarterStackBytes + (std::size_t{16} << 10) + kBlockBytes <= kSlotBytes);
-
-alignas(4096) char g_slots[Command::kMostAtOnce][kSlotBytes];
-std::uint32_t g_slots_in_use;
-
-std::size_t slot_of(const CommandBlock* block) noexcept {
-  return static_cast<std::size_t>(reinterpret_cast<const char*>(block) - g_slots[0]) / kSlotBytes;
-}
-
 std::int64_t now() noexcept {
   timespec time;
   raw_syscall(SYS_clock_gettime, CLOCK_MONOTONIC, raw_argument(&time));
@@ -214,27 +200,6 @@ int start(Watch& watch) noexcept {
 }
 
 }  // namespace
-
-CommandBlock* claim_command_block() noexcept {
-  std::uint32_t used = __atomic_load_n(&g_slots_in_use, __ATOMIC_RELAXED);
-  for (;;) {
-    const auto index = static_cast<std::size_t>(__builtin_ctz(~used));
-    if (index >= Command::kMostAtOnce) return nullptr;
-    const std::uint32_t bit = 1U << index;
-    if (!__atomic_compare_exchange_n(&g_slots_in_use, &used, used | bit, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED)) {
-      continue;
-    }
-    return reinterpret_cast<CommandBlock*>(g_slots[index] + kSlotBytes - kBlockBytes);
-  }
-}
-
-void return_command_block(CommandBlock* block) noexcept {
-  __atomic_fetch_and(&g_slots_in_use, ~(1U << slot_of(block)), __ATOMIC_RELEASE);
-}
-
-void* helper_stack_end(CommandBlock* block) noexcept { return block; }
-
-void* starter_stack_end(CommandBlock* block) noexcept { return g_slots[slot_of(block)] + kStarterStackBytes; }
 
 void run_command_helper(void* argument) noexcept {
   auto* const block = static_cast<CommandBlock*>(argument);

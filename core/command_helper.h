@@ -43,12 +43,18 @@ struct CommandBlock {
 // The signal that wakes the helper to look around: a thread of the program has ended, or `stop` is set.
 inline constexpr int kCommandWakeSignal = 12;
 
-// A block with its two stacks, in static memory: when the program has ended, the module's own pages are all that is
-// kept, for all helpers. Null when all are in use.
-CommandBlock* claim_command_block() noexcept;
-void return_command_block(CommandBlock* block) noexcept;
-void* helper_stack_end(CommandBlock* block) noexcept;
-void* starter_stack_end(CommandBlock* block) noexcept;
+// The starter's stack, the helper's, the block. No guard pages: leak checkers and garbage collectors of the program
+// read all static memory.
+inline constexpr std::size_t kSlotBytes = std::size_t{64} << 10;
+inline constexpr std::size_t kStarterStackBytes = std::size_t{16} << 10;
+inline constexpr std::size_t kBlockBytes = (sizeof(CommandBlock) + 4095) / 4096 * 4096;
+static_assert(kStarterStackBytes + (std::size_t{16} << 10) + kBlockBytes <= kSlotBytes);
+
+// The block is at the end of its slot.
+inline void* helper_stack_end(CommandBlock* block) noexcept { return block; }
+inline void* starter_stack_end(CommandBlock* block) noexcept {
+  return reinterpret_cast<char*>(block) + kBlockBytes - kSlotBytes + kStarterStackBytes;
+}
 
 // The helper. Never returns.
 void run_command_helper(void* block) noexcept;
