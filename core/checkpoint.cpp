@@ -24,7 +24,8 @@ void Checkpoint::run(OomHost& host, const HookFacts& facts) noexcept try {
     callback = callback_;
   }
   const bool any = callback || !config_.checkpoint.empty() || config_.checkpoint_signal;
-  if (!any || done_.exchange(true)) return;
+  if (!any || inside_.has_this_thread() || (done_.exchange(true) && !repeats())) return;
+  const ThreadSet::Member inside(inside_);
   if (callback) {
     run_callback(callback, host, facts);
   } else if (!config_.checkpoint.empty()) {
@@ -63,19 +64,21 @@ void Checkpoint::run_command(OomHost& host, const HookFacts& facts) {
 }
 
 void Checkpoint::send(OomHost& host, const HookFacts& facts) noexcept {
-  const bool sent =
-      send_signal(*config_.checkpoint_signal, static_cast<int>(PressureLevel::Critical)) == SendResult::Sent;
-  post(host, facts, "signal", sent ? "sent" : "not_sent", config_.checkpoint_signal->number, clock_.now());
+  const SendResult result = send_signal(*config_.checkpoint_signal, static_cast<int>(PressureLevel::Critical));
+  const bool sent = result == SendResult::Sent;
+  post(host, facts, "signal", sent ? "sent" : "not_sent", config_.checkpoint_signal->number, clock_.now(), {},
+       sent ? "" : to_string(result));
 }
 
 void Checkpoint::post(OomHost& host, const HookFacts& facts, const char* by, const char* outcome, int code,
-                      MonotonicTime started, std::string_view output) noexcept {
+                      MonotonicTime started, std::string_view output, const char* reason) noexcept {
   LogRecord record(Event::Checkpoint);
   if (facts.device != nullptr) record.device(facts.device->ordinal);
   record.add("by", by)
       .add("outcome", outcome)
       .add("code", code)
       .add("duration_ms", std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now() - started).count());
+  if (*reason != '\0') record.add("reason", reason);
   if (!output.empty()) record.add("output", output);
   host.post(record);
 }

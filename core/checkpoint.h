@@ -10,18 +10,22 @@
 
 namespace vramguard {
 
-// Thread-safe. Once per process: whoever is refused first runs it, nobody else waits for it.
+// Thread-safe. Once per process: whoever is refused first runs it, nobody else waits for it. Or for each request that
+// is refused, but not for one that is made by the callback.
 class Checkpoint {
  public:
   // What the program itself offers: called in the refused call, with the request that failed.
   using Callback = std::function<void(const HookFacts&)>;
 
-  Checkpoint(const OomConfig& config, std::string log_path, const Clock& clock)
-      : config_(config), log_path_(std::move(log_path)), clock_(clock) {}
+  enum class Times { Once, Each };
+
+  Checkpoint(const OomConfig& config, std::string log_path, const Clock& clock, Times times = Times::Once)
+      : config_(config), log_path_(std::move(log_path)), clock_(clock), times_(times) {}
   Checkpoint(const Checkpoint&) = delete;
 
   // Replaces the command or signal of the configuration; null: those again.
   void set_callback(Callback callback) noexcept;
+  bool repeats() const noexcept { return times_ == Times::Each; }
   // A command or a callback is run to its end, or for checkpoint_timeout; a signal is sent and nothing waited for.
   void run(OomHost& host, const HookFacts& facts) noexcept;
 
@@ -30,11 +34,13 @@ class Checkpoint {
   void run_command(OomHost& host, const HookFacts& facts);
   void send(OomHost& host, const HookFacts& facts) noexcept;
   void post(OomHost& host, const HookFacts& facts, const char* by, const char* outcome, int code, MonotonicTime started,
-            std::string_view output = {}) noexcept;
+            std::string_view output = {}, const char* reason = "") noexcept;
 
   const OomConfig& config_;
   const std::string log_path_;
   const Clock& clock_;
+  const Times times_;
+  ThreadSet inside_;
   HookEnvironment environment_;
   std::atomic<bool> done_{false};
   std::mutex mutex_;

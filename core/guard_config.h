@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/bytes.h"
+#include "core/pressure_level.h"
 
 namespace vramguard {
 
@@ -17,7 +18,6 @@ enum class LogTarget { File, Stderr, None };
 enum class LogFormat { Logfmt, Json };
 enum class LogLevel { Error, Warn, Info, Debug };
 enum class PressureScope { Budget, Device, Worst };
-enum class PressureLevel : std::uint8_t { None, Low, Medium, High, Critical };
 enum class Mode { Enforce, Observe };
 enum class OomPolicy { Fail, RetryAfterFree, WaitAndRetry, CheckpointAndFail, Spill };
 enum class Defer { Auto, Never, Always };  // the first refusal of a program that frees its own caches on it

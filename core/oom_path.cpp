@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 constexpr int kPatienceMs = 200;
 constexpr unsigned kMostLooks = 16;
 constexpr milliseconds kLongestPoll{250};
-constexpr milliseconds kSignalGrace{100};  // for a handler in another thread to free something
+constexpr milliseconds kGrace{100};  // for another thread, or process, to free something
 
 std::uint64_t this_thread() noexcept { return static_cast<std::uint64_t>(syscall(SYS_gettid)); }
 
@@ -47,19 +47,32 @@ OomAttempt::OomAttempt(OomPath& path, const OomRequest& request) noexcept
       request_(request),
       thread_(this_thread()),
       began_(path.services_.clock.now()),
-      deadline_(began_ + path.settings_.deadline.load()) {}
+      deadline_(began_ + path.settings_.deadline.load()),
+      round_seen_(path.round_.step()) {}
 
 OomAttempt::~OomAttempt() {
-  if (owns_round_) path_.round_.end();
+  end_round();
+  if (undecided_) {
+    reason_ = "driver_error";
+    post_returned();
+  }
+  if (!place_) return;
+  place_.reset();
+  memory_.room().made();  // for the next in the line
+}
+
+void OomAttempt::end_round() noexcept {
+  if (owns_round_) path_.round_.end(next_hook_);
+  owns_round_ = false;
 }
 
 OomAttempt::Next OomAttempt::failed(RefusalScope scope, bool undone) noexcept {
   ++attempts_;
   scope_ = scope == RefusalScope::Budget && memory_.ceiling_is_lower(request_.worst) ? RefusalScope::LeaveFree : scope;
+  if (path_.sentinel_.holds_all() && release_sentinel()) return Next::TryAgain;
   for (;;) {
     switch (step_) {
-      case Step::Shrink:
-        if (shrink_sentinel()) return Next::TryAgain;
+      case Step::Begin:
         step_ = is_hopeless() ? Step::Refuse : Step::Look;
         break;
       case Step::Look:
@@ -79,15 +92,15 @@ OomAttempt::Next OomAttempt::failed(RefusalScope scope, bool undone) noexcept {
         step_ = Step::Emergency;
         break;
       case Step::Emergency:
+        if (release_sentinel()) return Next::TryAgain;
         step_ = Step::Policy;
-        if (release_emergency()) return Next::TryAgain;
         break;
       case Step::Policy:
         step_ = Step::Over;
         if (const Next next = apply_policy(); next != Next::GiveUp) return next;
         break;
       case Step::Wait:
-        if (wait()) return Next::TryAgain;
+        if (release_sentinel() || wait()) return Next::TryAgain;
         step_ = Step::Over;
         break;
       case Step::Over:
@@ -108,10 +121,14 @@ Bytes OomAttempt::shortfall() noexcept {
   return request_.worst - std::min(request_.worst, free);
 }
 
-// A neighbour may be faster than we are: then more of it.
-bool OomAttempt::shrink_sentinel() noexcept {
-  if (!path_.sentinel_.holds_all()) return false;
-  return path_.sentinel_.release(std::max<Bytes>(shortfall(), 1), host_);
+// As many chunks as are missing, if that makes it fit. A neighbour may be faster than we are: then more of them.
+bool OomAttempt::release_sentinel() noexcept {
+  const bool by_card = scope_ == RefusalScope::Device;
+  const Bytes missing = std::max<Bytes>(shortfall(), by_card ? 1 : 0);
+  if (missing == 0) return attempts_ < kMostLooks;  // it fits by now
+  if (missing > path_.sentinel_.held() || !path_.sentinel_.release(missing, host_)) return false;
+  rescued_by_ = "sentinel";
+  return true;
 }
 
 bool OomAttempt::look() noexcept {
@@ -123,7 +140,7 @@ bool OomAttempt::look() noexcept {
 bool OomAttempt::refuse() noexcept {
   refused_ = true;
   memory_.count_refusal();
-  const bool rescuable = request_.bytes >= kSmallestRescued && !is_hopeless();
+  const bool rescuable = request_.bytes >= path_.settings_.smallest_rescued && !is_hopeless();
   const Defer defer = path_.settings_.defer;
   const bool may_be_deferred = defer == Defer::Always || (defer == Defer::Auto && host_.program_frees_on_refusal());
   const bool deferred = rescuable && may_be_deferred && path_.deferral_.is_first(thread_, request_.bytes, now());
@@ -135,44 +152,69 @@ bool OomAttempt::refuse() noexcept {
       .add("short_bytes", shortfall())
       .add("scope", vramguard::to_string(scope_));
   if (deferred) record.add("deferred", 1u);
+  undecided_ = !deferred;
   host_.post(record);
   return !deferred;
 }
 
-// Whether the calling thread may be kept waiting at all.
-bool OomAttempt::may_wait() noexcept {
-  return request_.bytes >= kSmallestRescued && !request_.capturing && !is_hopeless() &&
+// Whether anything may be done in this call that takes its time.
+bool OomAttempt::may_be_held_up() const noexcept {
+  return request_.bytes >= path_.settings_.smallest_rescued && !request_.capturing &&
          !path_.services_.runner.inside_hook();
 }
 
+// Whether the calling thread may be kept waiting at all.
+bool OomAttempt::may_wait() const noexcept { return may_be_held_up() && !is_hopeless(); }
+
+// The one checkpoint of a process is not for an absurd request.
+bool OomAttempt::may_save() const noexcept {
+  return may_be_held_up() && (path_.services_.checkpoint.repeats() || !is_hopeless());
+}
+
 bool OomAttempt::run_hooks() noexcept {
-  if (!path_.settings_.runs_hooks || !may_wait()) return false;
-  if (!owns_round_ && !follows_round_) {
+  if (!path_.settings_.runs_hooks || !request_.runs_hooks) return false;
+  if (path_.services_.runner.inside_hook() &&
+      request_.bytes >= path_.settings_.smallest_rescued) {  // each says that it was skipped
+    for (const std::shared_ptr<Hook>& hook : path_.services_.hooks.of(HookEvent::Oom))
+      path_.services_.runner.run_now(hook, host_, facts(HookEvent::Oom), deadline_);
+  }
+  if (!may_wait()) return false;
+  if (!owns_round_) {
+    if (now() < deadline_ && a_hook_has_ended()) return true;
     if (!path_.services_.hooks.any(HookEvent::Oom)) return false;
     owns_round_ = path_.round_.try_begin();
-    follows_round_ = !owns_round_;
-    if (owns_round_) hooks_ = path_.services_.hooks.of(HookEvent::Oom);
+    if (!owns_round_) return follow_round();
+    hooks_ = path_.services_.hooks.of(HookEvent::Oom);
+    if (follows_round_) next_hook_ = path_.round_.stopped_at();
   }
-  if (follows_round_) return follow_round();
   if (run_next_hook()) return true;
-  path_.round_.end();
-  owns_round_ = false;
+  end_round();
   return false;
 }
 
-// Another thread runs the hooks: what they free is for all.
-bool OomAttempt::follow_round() noexcept {
-  const std::uint32_t seen = path_.round_.step();
-  if (!path_.round_.under_way() || now() >= deadline_) return false;
-  path_.round_.wait(seen, deadline_);
+// In another thread, since the last try: what it freed is for all.
+bool OomAttempt::a_hook_has_ended() noexcept {
+  const std::uint32_t step = path_.round_.step();
+  if (step == round_seen_) return false;
+  round_seen_ = step;
+  follows_round_ = true;
   rescued_by_ = "hook";
+  return true;
+}
+
+bool OomAttempt::follow_round() noexcept {
+  follows_round_ = true;
+  const MonotonicTime time = now();
+  if (time >= deadline_) return false;
+  path_.round_.wait(round_seen_, std::min(deadline_, time + kGrace));
+  a_hook_has_ended();
   return true;
 }
 
 bool OomAttempt::run_next_hook() noexcept {
   const RoomSignal::Listening listening(memory_.room());
   if (in_background_ && now() < deadline_) {
-    memory_.room().wait(memory_.room().now(), std::min(deadline_, now() + kSignalGrace));
+    memory_.room().wait(memory_.room().now(), std::min(deadline_, now() + kGrace));
     return true;
   }
   while (next_hook_ < hooks_.size() && now() < deadline_) {
@@ -184,19 +226,11 @@ bool OomAttempt::run_next_hook() noexcept {
     ++hooks_run_;
     rescued_by_ = "hook";
     in_background_ = outcome == HookOutcome::Background;
-    if (outcome == HookOutcome::Sent) memory_.room().wait(seen, std::min(deadline_, now() + kSignalGrace));
+    if (outcome == HookOutcome::Sent) memory_.room().wait(seen, std::min(deadline_, now() + kGrace));
     path_.round_.hook_ended();
     return true;
   }
   return false;
-}
-
-bool OomAttempt::release_emergency() noexcept {
-  const Bytes missing = shortfall();
-  if (missing == 0 || missing > path_.sentinel_.held()) return false;
-  if (!path_.sentinel_.release(missing, host_)) return false;
-  rescued_by_ = "sentinel";
-  return true;
 }
 
 OomAttempt::Next OomAttempt::apply_policy() noexcept {
@@ -214,10 +248,10 @@ OomAttempt::Next OomAttempt::apply_policy() noexcept {
       step_ = Step::Wait;
       return Next::TryAgain;
     case OomPolicy::CheckpointAndFail:
-      if (may_wait()) path_.services_.checkpoint.run(host_, facts(HookEvent::Oom));
+      if (may_save()) path_.services_.checkpoint.run(host_, facts(HookEvent::Oom));
       break;
     case OomPolicy::Spill:
-      if (!request_.can_spill || request_.bytes < kSmallestRescued) break;
+      if (!request_.can_spill || request_.bytes < path_.settings_.smallest_rescued) break;
       if (path_.services_.spill.try_reserve(request_.bytes)) return Next::Spill;
       reason_ = "spill_limit";
       break;
@@ -225,16 +259,20 @@ OomAttempt::Next OomAttempt::apply_policy() noexcept {
   return Next::GiveUp;
 }
 
+bool OomAttempt::nobody_can_free() noexcept {
+  if (scope_ != RefusalScope::Budget) return false;  // neighbours can
+  const Bytes ever_free = memory_.budget() - std::min(memory_.budget(), memory_.unseen());
+  return request_.worst > ever_free || !host_.others_can_free();
+}
+
 // True: there may be room now.
 bool OomAttempt::wait() noexcept {
   RoomSignal& room = memory_.room();
+  if (nobody_can_free()) {
+    reason_ = "nobody_can_free";
+    return false;
+  }
   if (!place_) {
-    const bool neighbours = scope_ != RefusalScope::Budget;
-    const Bytes ever_free = memory_.budget() - std::min(memory_.budget(), memory_.unseen());
-    if (!neighbours && (request_.worst > ever_free || !host_.others_can_free())) {
-      reason_ = "nobody_can_free";
-      return false;
-    }
     wait_until_ = path_.deadlines_.of(thread_, now(), path_.settings_.wait_timeout.load());
     rescued_by_ = "wait";
     listening_.emplace(room);
@@ -289,6 +327,7 @@ void OomAttempt::could_not_spill() noexcept {
 }
 
 void OomAttempt::recovered(const char* by, Bytes spilled) noexcept {
+  undecided_ = false;
   path_.recovered_.fetch_add(1);
   LogRecord record(Event::OomRecovered);
   record.device(host_.identity().ordinal)
@@ -305,6 +344,16 @@ void OomAttempt::recovered(const char* by, Bytes spilled) noexcept {
 
 void OomAttempt::give_up() noexcept {
   if (place_) path_.deadlines_.ended(thread_, now(), false);
+  post_returned();
+  if (!is_hopeless()) memory_.oom_was_returned(now());
+  for (const std::shared_ptr<Hook>& hook : path_.services_.hooks.of(HookEvent::OomReturned)) {
+    if (path_.settings_.runs_hooks) path_.services_.runner.wish(hook, host_, facts(HookEvent::OomReturned));
+  }
+  host_.oom_returned(request_, scope_);
+}
+
+void OomAttempt::post_returned() noexcept {
+  undecided_ = false;
   LogRecord record(Event::OomReturned);
   record.device(host_.identity().ordinal)
       .add("api", request_.api)
@@ -328,11 +377,6 @@ void OomAttempt::give_up() noexcept {
       .add("context_bytes", memory_.unseen());
   if (memory_.sentinel() > 0) record.add("sentinel_bytes", memory_.sentinel());
   host_.post_urgent(record);
-  if (!is_hopeless()) memory_.oom_was_returned(now());
-  for (const std::shared_ptr<Hook>& hook : path_.services_.hooks.of(HookEvent::OomReturned)) {
-    if (path_.settings_.runs_hooks) path_.services_.runner.wish(hook, host_, facts(HookEvent::OomReturned));
-  }
-  host_.oom_returned(request_, scope_);
 }
 
 }  // namespace vramguard

@@ -17,7 +17,8 @@
 
 namespace vramguard {
 
-// Steps beyond readings, trims and the sentinel are for requests of at least this size.
+// Steps beyond readings, trims and the sentinel are for requests of at least this size, unless the settings say
+// otherwise.
 constexpr Bytes kSmallestRescued = 1_MiB;
 
 const char* to_string(OomPolicy policy) noexcept;  // as the configuration spells it
@@ -36,6 +37,7 @@ struct OomSettings {
   std::atomic<OomPolicy> policy{OomPolicy::Fail};
   std::atomic<Defer> defer{Defer::Auto};
   std::atomic<bool> runs_hooks{true};
+  std::atomic<Bytes> smallest_rescued{kSmallestRescued};
   std::atomic<std::chrono::milliseconds> deadline{std::chrono::seconds(5)};
   std::atomic<std::chrono::milliseconds> wait_timeout{std::chrono::seconds(30)};
 };
@@ -89,22 +91,27 @@ class OomAttempt {
   void could_not_spill() noexcept;
 
  private:
-  enum class Step { Shrink, Look, Trim, Refuse, Hooks, Emergency, Policy, Wait, Over };
+  enum class Step { Begin, Look, Trim, Refuse, Hooks, Emergency, Policy, Wait, Over };
 
-  bool shrink_sentinel() noexcept;
+  bool release_sentinel() noexcept;
   bool look() noexcept;
   bool refuse() noexcept;
   bool run_hooks() noexcept;
   bool run_next_hook() noexcept;
+  bool a_hook_has_ended() noexcept;
   bool follow_round() noexcept;
-  bool release_emergency() noexcept;
+  void end_round() noexcept;
   Next apply_policy() noexcept;
+  bool nobody_can_free() noexcept;
   bool wait() noexcept;
-  bool may_wait() noexcept;
+  bool may_be_held_up() const noexcept;
+  bool may_wait() const noexcept;
+  bool may_save() const noexcept;
   bool is_hopeless() const noexcept;
   Bytes shortfall() noexcept;
   HookFacts facts(HookEvent event) noexcept;
   void give_up() noexcept;
+  void post_returned() noexcept;
   void recovered(const char* by, Bytes spilled) noexcept;
   std::chrono::milliseconds waited() const noexcept;
   MonotonicTime now() const noexcept { return path_.services_.clock.now(); }
@@ -116,14 +123,16 @@ class OomAttempt {
   const std::uint64_t thread_;
   const MonotonicTime began_;
   const MonotonicTime deadline_;
-  Step step_ = Step::Shrink;
+  Step step_ = Step::Begin;
   RefusalScope scope_ = RefusalScope::Budget;
   unsigned attempts_ = 0;
   bool refused_ = false;
+  bool undecided_ = false;  // refused, and neither recovered nor returned yet
   const char* rescued_by_ = "retry";
   const char* reason_ = "";
 
   bool owns_round_ = false, follows_round_ = false;
+  std::uint32_t round_seen_;
   bool in_background_ = false;  // a hook said that it goes on freeing
   HookList::Hooks hooks_;
   std::size_t next_hook_ = 0;

@@ -10,10 +10,9 @@
 #include "core/budget.h"
 #include "core/bytes.h"
 #include "core/guard_config.h"
+#include "core/pressure_level.h"
 
 namespace vramguard {
-
-std::string_view to_string(PressureLevel level) noexcept;
 
 // A level's threshold is the free bytes at and below which it is entered.
 struct PressureBoundaries {

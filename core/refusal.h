@@ -24,6 +24,7 @@ struct OomRequest {
   Bytes worst = 0;  // what has to fit for it to be admitted
   bool can_spill = false;
   bool capturing = false;  // the calling thread captures a stream: it may not be kept waiting
+  bool runs_hooks = true;
 };
 
 }  // namespace vramguard

@@ -12,9 +12,11 @@ constexpr auto kAfterRelease = std::chrono::milliseconds(100);
 }  // namespace
 
 bool SentinelKeeper::place(OomHost& host) noexcept {
-  if (!wanted() || placing_.exchange(true)) return true;
+  if (!wanted()) return true;
+  if (placing_.exchange(true)) return !placed_ || was_whole_;
   const Bytes wanted_bytes = target(host.books());
   const bool whole = grow(host, wanted_bytes);
+  was_whole_.store(whole);
   placed_.store(true);
   say(host, whole ? "placed" : "missing", wanted_bytes);
   return whole;
@@ -27,7 +29,7 @@ Bytes SentinelKeeper::target(Ledger& memory) const noexcept {
 }
 
 bool SentinelKeeper::grow(OomHost& host, Bytes wanted_bytes) noexcept {
-  while (held_.load() < wanted_bytes) {
+  while (held_.load() < wanted_bytes && !let_go_) {
     const Bytes chunk = std::min(kChunkBytes, round_up(wanted_bytes - held_.load(), kPageBytes));
     if (!take_one(host, chunk)) return false;
   }
@@ -35,23 +37,28 @@ bool SentinelKeeper::grow(OomHost& host, Bytes wanted_bytes) noexcept {
 }
 
 bool SentinelKeeper::take_one(OomHost& host, Bytes bytes) noexcept {
-  if (!host.books().charge_sentinel(bytes)) return false;
+  std::optional<Reservation> reservation = host.books().reserve(bytes);
+  if (!reservation) return false;
   const std::optional<DeviceReader::Chunk> chunk = memory_.take_chunk(host.identity().ordinal, bytes);
   if (chunk) {
     try {
       const std::lock_guard lock(mutex_);
-      pieces_.push_back({*chunk, bytes});
-      held_.fetch_add(bytes);
-      return true;
+      if (!let_go_) {
+        pieces_.push_back({*chunk, bytes});
+        host.books().settle_sentinel(*reservation);
+        held_.fetch_add(bytes);
+        return true;
+      }
     } catch (...) {
-      memory_.give_chunk(*chunk);
     }
+    memory_.give_chunk(*chunk);
   }
-  host.books().release_sentinel(bytes);
   return false;
 }
 
-bool SentinelKeeper::release(Bytes bytes, OomHost& host) noexcept {
+bool SentinelKeeper::release(Bytes bytes, OomHost& host) noexcept { return give_back(bytes, host) > 0; }
+
+Bytes SentinelKeeper::give_back(Bytes bytes, OomHost& host) noexcept {
   Bytes released = 0;
   while (released < bytes) {
     Piece piece{};
@@ -62,24 +69,38 @@ bool SentinelKeeper::release(Bytes bytes, OomHost& host) noexcept {
       pieces_.pop_back();
       room_since_ = clock_.now();
     }
+    host.books().free_begins();
     memory_.give_chunk(piece.chunk);
     held_.fetch_sub(piece.bytes);
     host.books().release_sentinel(piece.bytes);
+    host.books().free_ends();
     released += piece.bytes;
   }
   if (released > 0 && !wanted_.all) say(host, "released", wanted_.bytes);
-  return released > 0;
+  return released;
 }
 
 Bytes SentinelKeeper::let_go(OomHost& host) noexcept {
   let_go_.store(true);
-  const Bytes before = held();
-  release(kUnlimitedBytes, host);
-  return before;
+  return give_back(kUnlimitedBytes, host);
+}
+
+void SentinelKeeper::stay_within(OomHost& host) noexcept {
+  const Bytes excess = host.books().excess();
+  if (excess > 0) release(excess, host);
+}
+
+std::optional<Reservation> SentinelKeeper::make_room(Bytes bytes, OomHost& host) noexcept {
+  if (held() == 0) return std::nullopt;
+  const Bytes card = host.card_free().value_or(bytes);
+  const Bytes missing = std::max(host.books().short_of(bytes), bytes - std::min(bytes, card));
+  if (missing > 0) release(missing, host);
+  return host.books().reserve(bytes);
 }
 
 MonotonicTime SentinelKeeper::tend(OomHost& host) noexcept {
   if (!wanted() || !placed_ || let_go_) return MonotonicTime::max();
+  stay_within(host);
   const MonotonicTime now = clock_.now();
   const Bytes wanted_bytes = target(host.books());
   if (held() >= wanted_bytes) return MonotonicTime::max();
@@ -92,6 +113,7 @@ MonotonicTime SentinelKeeper::tend(OomHost& host) noexcept {
     if (room_since_ && now - *room_since_ < patience) return *room_since_ + patience;
   }
   if (grow(host, wanted_bytes)) {
+    was_whole_.store(true);
     if (!wanted_.all || said_missing_) say(host, "retaken", wanted_bytes);
     return MonotonicTime::max();
   }

@@ -29,11 +29,17 @@ class SentinelKeeper {
   bool holds_all() const noexcept { return wanted_.all; }
   Bytes held() const noexcept { return held_.load(); }
 
-  // For the first time on this device. True if all that is wanted is held (of "all": what the budget leaves).
+  // For the first time on this device. False as long as what is wanted (of "all": what the budget leaves) was never
+  // held.
   bool place(OomHost& host) noexcept;
   // Gives back chunks of `bytes` together, or all where that is not enough. False if there were none.
   bool release(Bytes bytes, OomHost& host) noexcept;
-  // All of it and for good.
+  // Gives back what is over the budget: more is charged than it allows, or it was lowered.
+  void stay_within(OomHost& host) noexcept;
+  // For what is taken whether it fits or not: gives back what it needs, as far as that goes, and keeps the place in the
+  // budget. nullopt where there is nothing to give or the budget is full all the same.
+  std::optional<Reservation> make_room(Bytes bytes, OomHost& host) noexcept;
+  // All of it and for good. Returns what was given back by this call.
   Bytes let_go(OomHost& host) noexcept;
   // Takes again what there is room for; called now and then. Says when it wants to be called again.
   MonotonicTime tend(OomHost& host) noexcept;
@@ -48,6 +54,7 @@ class SentinelKeeper {
   // True when the target is reached.
   bool grow(OomHost& host, Bytes target) noexcept;
   bool take_one(OomHost& host, Bytes bytes) noexcept;
+  Bytes give_back(Bytes bytes, OomHost& host) noexcept;
   void say(OomHost& host, const char* state, Bytes wanted) noexcept;
 
   DeviceReader& memory_;
@@ -56,6 +63,7 @@ class SentinelKeeper {
   std::atomic<Bytes> held_{0};
   std::atomic<bool> placing_{false};  // or placed already
   std::atomic<bool> placed_{false};
+  std::atomic<bool> was_whole_{false};
   std::atomic<bool> let_go_{false};
 
   std::mutex mutex_;
