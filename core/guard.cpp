@@ -82,7 +82,7 @@ void Guard::set_budget(GuardedDevice& device, Bytes budget) noexcept {
     if (budget != kUnlimitedBytes) facts.budget = budget;
     facts.used = used;
     facts.free = device.memory.free();
-    facts.card_free = reader_.free_bytes(device.info.ordinal);
+    facts.card_free = device.card_free_as_seen();
     runner_.wish(hook, device, facts);
   }
 }

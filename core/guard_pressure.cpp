@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "core/guard.h"
+#include "core/pressure_scope.h"
 
 namespace vramguard {
 
@@ -9,18 +10,6 @@ namespace {
 
 // How often pools and graph memory are read although nobody allocates.
 constexpr auto kBetweenReadings = std::chrono::seconds(1);
-
-const char* to_string(PressureScope scope) {
-  switch (scope) {
-    case PressureScope::Budget:
-      return "budget";
-    case PressureScope::Device:
-      return "device";
-    case PressureScope::Worst:
-      return "worst";
-  }
-  return "";
-}
 
 }  // namespace
 
@@ -43,29 +32,25 @@ MonotonicTime Guard::publish_pressure(MonotonicTime now, AskDriver ask) noexcept
 // By the configured scope. Of the worse one, `scope` says which it was.
 std::optional<PressureTransition> Guard::evaluate_pressure(GuardedDevice& device, MonotonicTime now,
                                                            const char*& scope) noexcept {
-  const std::optional<PressureTransition> of_budget = device.memory.evaluate_pressure(now);
-  if (config_.pressure.scope == PressureScope::Budget) {
-    device.level.store(device.memory.pressure_level());
-    return of_budget;
+  Ledger& memory = device.memory;
+  PressureView budget, card;
+  budget.change = memory.evaluate_pressure(now);
+  budget.level = memory.pressure_level();
+  budget.free = memory.free();
+  budget.used = memory.used();
+  budget.total = memory.budget();
+  const bool looks = config_.pressure.scope != PressureScope::Budget && config_.pressure.watch_card;
+  if (const std::optional<Bytes> free = looks ? device.card_free_as_seen() : std::nullopt) {
+    card.change = device.card_pressure.evaluate(now, *free);
+    card.total = device.info.total_bytes;
+    card.free = std::min(*free, card.total);
+    card.used = card.total - card.free;
   }
-  const Bytes card = device.card_seen.load(std::memory_order_relaxed);
-  std::optional<PressureTransition> of_card;
-  if (card != kUnlimitedBytes) of_card = device.card_pressure.evaluate(now, card);
-  const PressureLevel card_level = device.card_pressure.published();
-  if (config_.pressure.scope == PressureScope::Device) {
-    device.level.store(card_level);
-    return of_card;
-  }
-  const PressureLevel before = device.level.load(), now_is = std::max(card_level, device.memory.pressure_level());
-  device.level.store(now_is);
-  if (now_is == before) return std::nullopt;
-  const bool by_card = of_card && card_level >= device.memory.pressure_level();
-  scope = to_string(by_card ? PressureScope::Device : PressureScope::Budget);
-  std::optional<PressureTransition> change = by_card || !of_budget ? of_card : of_budget;
-  if (!change) return std::nullopt;
-  change->from = before;
-  change->to = now_is;
-  return change;
+  card.level = device.card_pressure.published();
+  const ScopedPressure told = pressure_by(config_.pressure.scope, device.level.load(), budget, card);
+  device.level.store(told.level);
+  scope = to_string(told.scope);
+  return told.change;
 }
 
 void Guard::publish(GuardedDevice& device, const PressureTransition& change, const char* scope,
@@ -74,16 +59,16 @@ void Guard::publish(GuardedDevice& device, const PressureTransition& change, con
   if (change.to > change.from) watchdog_.expect(std::chrono::milliseconds(0));
   LogRecord record(Event::Pressure, change.to > change.from ? LogLevel::Warn : LogLevel::Info);
   record.device(device.info.ordinal)
-      .add("from", vramguard::to_string(change.from))
-      .add("to", vramguard::to_string(change.to))
+      .add("from", to_string(change.from))
+      .add("to", to_string(change.to))
       .add("scope", scope)
       .add("free_bytes", change.free)
       .add("free_pct",
            100.0 * static_cast<double>(change.free) / static_cast<double>(std::max<Bytes>(change.budget, 1)))
       .add("used_bytes", change.used)
       .add("budget_bytes", change.budget);
-  const std::optional<Bytes> card = ask == AskDriver::Yes ? reader_.free_bytes(device.info.ordinal) : std::nullopt;
-  if (card) record.add("device_free_bytes", *card);
+  // Not asked for here: the log must not wait for an answer that may never come.
+  if (const std::optional<Bytes> card = device.card_free_as_seen()) record.add("device_free_bytes", *card);
   log_.post(record);
   if (ask == AskDriver::No) return;  // the program is ending
   run_pressure_hooks(device, change, scope);
@@ -110,10 +95,10 @@ void Guard::run_pressure_hooks(GuardedDevice& device, const PressureTransition& 
     facts.level = change.to;
     facts.previous = change.from;
     facts.scope = scope;
-    facts.budget = change.budget;
-    facts.used = change.used;
+    if (device.memory.budget() != kUnlimitedBytes) facts.budget = device.memory.budget();
+    facts.used = device.memory.used();
     facts.free = change.free;
-    facts.card_free = reader_.free_bytes(device.info.ordinal);
+    facts.card_free = device.card_free_as_seen();
     runner_.wish(hook, device, facts);
   }
 }
@@ -127,18 +112,22 @@ bool Guard::add_pressure_listener(PressureListener listener) noexcept try {
 }
 
 bool Guard::watches_card(const GuardedDevice& device) const noexcept {
-  const bool by_scope = config_.pressure.scope != PressureScope::Budget && config_.pressure.watch_card;
-  return by_scope || device.leave_free > 0 || contexts_.count(device.info.ordinal) > 0;
+  if (device.leave_free > 0) return true;
+  return config_.pressure.watch_card &&
+         (config_.pressure.scope != PressureScope::Budget || contexts_.count(device.info.ordinal) > 0);
 }
 
+// By what is settled: a call under way may have taken its bytes of the card already, or not yet.
 void Guard::look_at_card(GuardedDevice& device, AskFree how) noexcept {
-  const Bytes admitted = device.memory.admitted();
+  const auto taken = [&] { return device.memory.used() + device.memory.sentinel(); };
+  const Bytes taken_before = taken();
   const std::optional<Bytes> free = (reader_.*how)(device.info.ordinal);
   const Bytes before = device.card_seen.exchange(free.value_or(kUnlimitedBytes), std::memory_order_relaxed);
   if (free && device.leave_free > 0) {
+    const Bytes settled = std::min(taken_before, taken());
     const Bytes may_be_taken = *free - std::min(*free, device.leave_free);
     const Bytes too_much = device.leave_free - std::min(*free, device.leave_free);
-    device.memory.set_ceiling(admitted + may_be_taken - std::min(admitted, too_much));
+    device.memory.set_ceiling(settled + may_be_taken - std::min(settled, too_much));
   }
   if (config_.pressure.scope != PressureScope::Budget && free != before) thread_.wake();
 }

@@ -15,13 +15,20 @@ GuardedDevice::GuardedDevice(Guard& owner, DeviceInfo identity, Bytes budget, co
 
 bool GuardedDevice::look_again() noexcept {
   const Bytes room = memory.unreserved();
+  guard_.measure_missed(*this);
+  guard_.read_bounded(*this);
   if (leave_free > 0) guard_.look_at_card(*this, &DeviceReader::free_bytes_here);
-  return guard_.measure_missed(*this) || guard_.read_bounded(*this) || memory.unreserved() > room;
+  return memory.unreserved() > room;
 }
 
 bool GuardedDevice::trim() noexcept { return guard_.trim(*this); }
 
 std::optional<Bytes> GuardedDevice::card_free() noexcept { return reader_.free_bytes_here(info.ordinal); }
+
+std::optional<Bytes> GuardedDevice::card_free_as_seen() noexcept {
+  const Bytes seen = card_seen.load(std::memory_order_relaxed);
+  return seen == kUnlimitedBytes ? std::nullopt : std::optional(seen);
+}
 
 bool GuardedDevice::others_can_free() noexcept { return guard_.others_can_free(); }
 

@@ -20,6 +20,7 @@ struct GuardedDevice final : OomHost {
   bool look_again() noexcept override;
   bool trim() noexcept override;
   std::optional<Bytes> card_free() noexcept override;
+  std::optional<Bytes> card_free_as_seen() noexcept override;
   bool others_can_free() noexcept override;
   bool program_frees_on_refusal() noexcept override;
   void post(const LogRecord& record) noexcept override;

@@ -1,23 +1,17 @@
 #include "core/hook_facts.h"
 
-#include <sys/prctl.h>
-#include <unistd.h>
-
+#include "core/log_format.h"
 #include "core/pressure.h"
+
+#include <unistd.h>
 
 namespace vramguard {
 
 namespace {
 
-constexpr std::size_t kCommBytes = 16;
-
-std::string name_of_this_process() {
-  char comm[kCommBytes] = "";
-  prctl(PR_GET_NAME, comm);
-  return comm;
-}
-
 std::string number(std::uint64_t value) { return std::to_string(value); }
+
+std::string number(const std::optional<Bytes>& value) { return value ? std::to_string(*value) : ""; }
 
 }  // namespace
 
@@ -44,27 +38,26 @@ NamedValues hook_variables(const HookFacts& facts, const std::string& hook, std:
   add("EVENT", to_string(facts.event));
   add("NAME", hook);
   add("RUN", number(run));
+  add("SEQ", number(facts.seq));
   add("PID", number(static_cast<std::uint64_t>(getpid())));
-  add("COMM", name_of_this_process());
+  add("COMM", std::string(LogIdentity::of_this_process().comm_text()));  // not that of the calling thread
   add("LEVEL", std::string(to_string(facts.level)));
   add("PREV_LEVEL", std::string(to_string(facts.previous)));
   add("SCOPE", facts.scope);
-  if (facts.device != nullptr) {
-    add("DEVICE", number(static_cast<std::uint64_t>(facts.device->ordinal)));
-    add("DEVICE_UUID", facts.device->uuid);
-    add("PCI_BUS_ID", facts.device->pci_bus_id);
-    add("DEVICE_TOTAL_BYTES", number(facts.device->total_bytes));
-  }
-  if (facts.budget) add("BUDGET_BYTES", number(*facts.budget));
+  const DeviceInfo* device = facts.device;
+  add("DEVICE", device != nullptr ? std::to_string(device->ordinal) : "");
+  add("DEVICE_UUID", device != nullptr ? device->uuid : "");
+  add("PCI_BUS_ID", device != nullptr ? device->pci_bus_id : "");
+  add("DEVICE_TOTAL_BYTES", device != nullptr ? number(device->total_bytes) : "");
+  add("BUDGET_BYTES", number(facts.budget));
   add("USED_BYTES", number(facts.used));
   add("FREE_BYTES", number(facts.free));
-  if (facts.card_free) add("DEVICE_FREE_BYTES", number(*facts.card_free));
-  if (facts.event == HookEvent::Oom || facts.event == HookEvent::OomReturned) {
-    add("REQUESTED_BYTES", number(facts.requested));
-    add("SHORT_BYTES", number(facts.missing));
-    add("ATTEMPT", number(facts.attempt));
-    add("DEADLINE_MS", number(static_cast<std::uint64_t>(facts.deadline.count())));
-  }
+  add("DEVICE_FREE_BYTES", number(facts.card_free));
+  const bool of_request = facts.event == HookEvent::Oom || facts.event == HookEvent::OomReturned;
+  add("REQUESTED_BYTES", of_request ? number(facts.requested) : "");
+  add("SHORT_BYTES", of_request ? number(facts.missing) : "");
+  add("ATTEMPT", of_request ? number(std::uint64_t{facts.attempt}) : "");
+  add("DEADLINE_MS", of_request ? number(static_cast<std::uint64_t>(facts.deadline.count())) : "");
   add("LOG", log_path);
   return values;
 }

@@ -15,6 +15,7 @@ namespace vramguard {
 // Of one moment. `device` outlives it.
 struct HookFacts {
   HookEvent event = HookEvent::Pressure;
+  std::uint64_t seq = 1;  // the run's number among those of all hooks of the process
   const DeviceInfo* device = nullptr;
   PressureLevel level = PressureLevel::None;
   PressureLevel previous = PressureLevel::None;
@@ -33,7 +34,8 @@ const char* to_string(HookEvent event) noexcept;
 
 using NamedValues = std::vector<std::pair<std::string, std::string>>;
 
-// The variables VRAMGUARD_HOOK_*, as docs/hooks.md lists them. Throws std::bad_alloc.
+// The variables VRAMGUARD_HOOK_*, as docs/hooks.md lists them: always all, empty where one does not apply or nobody
+// knows. Throws std::bad_alloc.
 NamedValues hook_variables(const HookFacts& facts, const std::string& hook, std::uint64_t run,
                            const std::string& log_path);
 

@@ -58,8 +58,9 @@ const char* to_string(HookOutcome outcome) noexcept {
 }
 
 void HookRun::start(const HookEnvironment& environment, const std::string& log_path, const Clock& clock,
-                    milliseconds limit) noexcept {
+                    milliseconds limit, Card card) noexcept {
   started_ = clock.now();
+  taken_before_ = taken(card);
   run_ = hook_->gate.runs();
   if (hook_->callback) return run_callback();
   if (hook_->config.signal) return send();
@@ -87,6 +88,7 @@ void HookRun::send() noexcept {
   done_ = true;
   const SendResult sent = send_signal(*hook_->config.signal, static_cast<int>(facts_.level));
   outcome_ = sent == SendResult::Sent ? HookOutcome::Sent : HookOutcome::NotSent;
+  if (sent != SendResult::Sent) reason_ = to_string(sent);
   code_ = hook_->config.signal->number;
 }
 
@@ -111,18 +113,16 @@ void HookRun::post_start(milliseconds limit) noexcept {
   host_.post(record);
 }
 
-// On the device if that was full, otherwise in the books. What others took or gave meanwhile is in it.
-Bytes HookRun::freed() noexcept {
+// Of the card if that is short, otherwise of the budget. What others took or gave meanwhile is in it.
+std::optional<Bytes> HookRun::taken(Card card) noexcept {
   const std::string_view scope = facts_.scope;
-  if (scope == to_string(RefusalScope::Device) || scope == to_string(RefusalScope::LeaveFree)) {
-    const Bytes before = facts_.card_free.value_or(0), after = host_.card_free().value_or(0);
-    return after > before ? after - before : 0;
-  }
-  const Bytes after = host_.books().used();
-  return facts_.used > after ? facts_.used - after : 0;
+  if (scope == to_string(RefusalScope::Budget)) return host_.books().used();
+  const std::optional<Bytes> free = card == Card::Ask ? host_.card_free() : host_.card_free_as_seen();
+  if (!free) return std::nullopt;
+  return host_.identity().total_bytes - std::min(*free, host_.identity().total_bytes);
 }
 
-HookOutcome HookRun::finish(const Clock& clock) noexcept {
+HookOutcome HookRun::finish(const Clock& clock, Card card) noexcept {
   char output[CommandResult::kOutputBytes] = "";
   std::size_t output_bytes = 0;
   pid_t pid = 0;
@@ -142,8 +142,10 @@ HookOutcome HookRun::finish(const Clock& clock) noexcept {
       .add("run", run_)
       .add("outcome", to_string(outcome_))
       .add("code", code_)
-      .add("duration_ms", std::chrono::duration_cast<milliseconds>(now - started_).count())
-      .add("freed_bytes", freed());
+      .add("duration_ms", std::chrono::duration_cast<milliseconds>(now - started_).count());
+  if (*reason_ != '\0') record.add("reason", reason_);
+  const std::optional<Bytes> after = taken(card);
+  if (after && taken_before_) record.add("freed_bytes", *taken_before_ - std::min(*after, *taken_before_));
   if (hook_->config.estimated_free > 0) record.add("estimated_bytes", hook_->config.estimated_free);
   if (pid > 0) record.add("hook_pid", pid);
   if (output_bytes > 0) record.add("output", std::string_view(output, output_bytes));
@@ -156,22 +158,28 @@ bool HookRunner::may_run(Hook& hook, OomHost& host, const HookFacts& facts) noex
   std::optional<HookSkip> skip;
   if (!enabled_) skip = HookSkip::Disabled;
   if (inside_hook()) skip = HookSkip::InsideHook;
-  const Bytes headroom = host.books().free();
+  const Bytes headroom = std::min(host.books().free(), facts.card_free.value_or(kUnlimitedBytes));
   if (!skip) skip = hook.gate.begin(hook.config, clock_.now(), facts.level, headroom);
-  if (!skip) return true;
+  if (skip) post_skip(hook, host, facts, *skip, headroom);
+  return !skip;
+}
+
+void HookRunner::post_skip(const Hook& hook, OomHost& host, const HookFacts& facts, HookSkip skip,
+                           Bytes headroom) noexcept {
   LogRecord record(Event::HookSkip);
   if (facts.device != nullptr) record.device(facts.device->ordinal);
-  record.add("hook", hook.config.name).add("reason", to_string(*skip));
-  if (*skip == HookSkip::Overhead) {
+  record.add("hook", hook.config.name).add("reason", to_string(skip));
+  if (skip == HookSkip::Overhead) {
     record.add("overhead_bytes", hook.config.overhead).add("headroom_bytes", headroom);
   }
   host.post(record);
-  return false;
 }
 
 std::unique_ptr<HookRun> HookRunner::make_run(const std::shared_ptr<Hook>& hook, OomHost& host,
                                               const HookFacts& facts) noexcept {
-  auto* run = new (std::nothrow) HookRun(hook, host, facts, wake_, context_);
+  HookFacts numbered = facts;
+  numbered.seq = runs_.fetch_add(1) + 1;
+  auto* run = new (std::nothrow) HookRun(hook, host, numbered, wake_, context_);
   if (run == nullptr) hook->gate.end(clock_.now(), false);
   return std::unique_ptr<HookRun>(run);
 }
@@ -184,9 +192,10 @@ std::optional<HookOutcome> HookRunner::run_now(const std::shared_ptr<Hook>& hook
   {
     const ThreadSet::Member inside(inside_);
     run->start(environment_, log_path_, clock_,
-               std::max(milliseconds(1), std::chrono::duration_cast<milliseconds>(deadline - clock_.now())));
+               std::max(milliseconds(1), std::chrono::duration_cast<milliseconds>(deadline - clock_.now())),
+               HookRun::Card::Ask);
   }
-  if (run->wait_until(deadline)) return run->finish(clock_);
+  if (run->wait_until(deadline)) return run->finish(clock_, HookRun::Card::Ask);
   {
     const std::lock_guard lock(mutex_);
     try {
@@ -197,22 +206,23 @@ std::optional<HookOutcome> HookRunner::run_now(const std::shared_ptr<Hook>& hook
   }
   if (run != nullptr) {  // no memory to leave it to the guard's thread
     run->wait_until(MonotonicTime::max());
-    return run->finish(clock_);
+    return run->finish(clock_, HookRun::Card::Ask);
   }
   wake_(context_);
   return HookOutcome::TimedOut;
 }
 
 void HookRunner::wish(const std::shared_ptr<Hook>& hook, OomHost& host, const HookFacts& facts) noexcept {
+  if (inside_hook()) return post_skip(*hook, host, facts, HookSkip::InsideHook, 0);
   {
     const std::lock_guard lock(mutex_);
-    const auto same = std::find_if(wishes_.begin(), wishes_.end(), [&](const Wish& wish) { return wish.hook == hook; });
+    const auto same = std::find_if(wishes_.begin(), wishes_.end(),
+                                   [&](const Wish& wish) { return wish.hook == hook && wish.host == &host; });
     try {
-      if (same != wishes_.end()) {
-        same->facts = facts;
-        same->host = &host;
-      } else {
+      if (same == wishes_.end()) {
         wishes_.push_back({hook, &host, facts});
+      } else if (facts.event != HookEvent::Pressure || facts.level >= same->facts.level) {
+        same->facts = facts;
       }
     } catch (...) {
       return;
@@ -241,17 +251,17 @@ void HookRunner::start_next() noexcept {
     if (running_ == nullptr) continue;
     {
       const ThreadSet::Member inside(inside_);
-      running_->start(environment_, log_path_, clock_, milliseconds::max());
+      running_->start(environment_, log_path_, clock_, milliseconds::max(), HookRun::Card::AsSeen);
     }
     if (!running_->finished()) return;
-    running_->finish(clock_);
+    running_->finish(clock_, HookRun::Card::AsSeen);
     running_.reset();
   }
 }
 
 MonotonicTime HookRunner::work(MonotonicTime now) noexcept {
   if (running_ != nullptr && running_->finished()) {
-    running_->finish(clock_);
+    running_->finish(clock_, HookRun::Card::AsSeen);
     running_.reset();
   }
   std::vector<std::unique_ptr<HookRun>> ended;
@@ -262,7 +272,7 @@ MonotonicTime HookRunner::work(MonotonicTime now) noexcept {
     }
     std::erase(left_, nullptr);
   }
-  for (const std::unique_ptr<HookRun>& run : ended) run->finish(clock_);
+  for (const std::unique_ptr<HookRun>& run : ended) run->finish(clock_, HookRun::Card::AsSeen);
   start_next();
   const std::lock_guard lock(mutex_);
   return running_ != nullptr || !left_.empty() ? now + kLookAgain : MonotonicTime::max();

@@ -30,6 +30,9 @@ const char* to_string(HookOutcome outcome) noexcept;
 // One run, from its start record to its end record. Belongs to one thread at a time.
 class HookRun {
  public:
+  // Whether the card may be asked what it has free, or nobody may be waited for.
+  enum class Card { Ask, AsSeen };
+
   // `hook`'s gate has been passed. `wake` is called, from anywhere, when there may be something to do.
   HookRun(std::shared_ptr<Hook> hook, OomHost& host, const HookFacts& facts, void (*wake)(void*) noexcept,
           void* context) noexcept
@@ -37,12 +40,12 @@ class HookRun {
 
   // Within `limit` at the longest. A callback or a signal is over when this returns.
   void start(const HookEnvironment& environment, const std::string& log_path, const Clock& clock,
-             std::chrono::milliseconds limit) noexcept;
+             std::chrono::milliseconds limit, Card card) noexcept;
   bool finished() const noexcept { return done_ || command_.finished(); }
   // True when it has finished.
   bool wait_until(MonotonicTime deadline) noexcept { return done_ || command_.wait_until(deadline); }
   // Once, after finished(): writes the end record and opens the gate.
-  HookOutcome finish(const Clock& clock) noexcept;
+  HookOutcome finish(const Clock& clock, Card card) noexcept;
 
   const Hook& hook() const noexcept { return *hook_; }
 
@@ -51,7 +54,7 @@ class HookRun {
   void send() noexcept;
   void start_command(const HookEnvironment& environment, const std::string& log_path, std::chrono::milliseconds limit);
   void post_start(std::chrono::milliseconds limit) noexcept;
-  Bytes freed() noexcept;
+  std::optional<Bytes> taken(Card card) noexcept;
 
   const std::shared_ptr<Hook> hook_;
   OomHost& host_;
@@ -60,6 +63,7 @@ class HookRun {
   void* const context_;
   std::uint64_t run_ = 0;
   MonotonicTime started_{};
+  std::optional<Bytes> taken_before_;
   std::vector<std::string> strings_;  // what the command's argv points to
   std::vector<const char*> argv_;
   CommandEnvironment variables_;
@@ -67,6 +71,7 @@ class HookRun {
   bool done_ = false;  // without a command: `outcome_` and `code_` hold
   HookOutcome outcome_ = HookOutcome::CannotStart;
   int code_ = 0;
+  const char* reason_ = "";
 };
 
 // Thread-safe.
@@ -86,7 +91,7 @@ class HookRunner {
   std::optional<HookOutcome> run_now(const std::shared_ptr<Hook>& hook, OomHost& host, const HookFacts& facts,
                                      MonotonicTime deadline) noexcept;
   // Runs it on the thread that calls work(), one after another. One that is running is not started again: the wish is
-  // kept, once.
+  // kept, once for each device; of two levels of pressure the higher one.
   void wish(const std::shared_ptr<Hook>& hook, OomHost& host, const HookFacts& facts) noexcept;
   // Starts and ends what is due, and says when to be called again if nobody asks for it. For the guard's thread.
   MonotonicTime work(MonotonicTime now) noexcept;
@@ -99,6 +104,8 @@ class HookRunner {
   };
 
   bool may_run(Hook& hook, OomHost& host, const HookFacts& facts) noexcept;
+  static void post_skip(const Hook& hook, OomHost& host, const HookFacts& facts, HookSkip skip,
+                        Bytes headroom) noexcept;
   std::unique_ptr<HookRun> make_run(const std::shared_ptr<Hook>& hook, OomHost& host, const HookFacts& facts) noexcept;
   void start_next() noexcept;
   std::optional<Wish> next_wish() noexcept;
@@ -109,6 +116,7 @@ class HookRunner {
   void* const context_;
   HookEnvironment environment_;
   std::atomic<bool> enabled_{true};
+  std::atomic<std::uint64_t> runs_{0};
   ThreadSet inside_;
 
   std::unique_ptr<HookRun> running_;  // of the thread that works

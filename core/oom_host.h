@@ -19,6 +19,8 @@ class OomHost {
   virtual bool trim() noexcept = 0;
   // Now, not as somebody saw it last.
   virtual std::optional<Bytes> card_free() noexcept = 0;
+  // As somebody saw it last: for threads that must not wait for an answer.
+  virtual std::optional<Bytes> card_free_as_seen() noexcept { return card_free(); }
   // Whether another thread of this program is there to free something.
   virtual bool others_can_free() noexcept = 0;
   // Whether the program frees its own caches when it is refused something, and then asks again.
