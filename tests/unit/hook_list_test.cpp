@@ -1,0 +1,75 @@
+#include "core/hook.h"
+
+#include <catch2/catch.hpp>
+
+namespace vramguard {
+namespace {
+
+HookConfig oom_hook(const std::string& name, std::int64_t priority = 0, Bytes estimated = 0) {
+  HookConfig hook;
+  hook.name = name;
+  hook.on = HookEvent::Oom;
+  hook.priority = priority;
+  hook.estimated_free = estimated;
+  return hook;
+}
+
+std::string names(const HookList::Hooks& hooks) {
+  std::string out;
+  for (const auto& hook : hooks) out += hook->config.name;
+  return out;
+}
+
+TEST_CASE("hooks come by priority, then by what they are said to free, then as they were defined", "[hook]") {
+  HookList list;
+  list.add(oom_hook("f", 1));
+  list.add(oom_hook("c", 0));
+  list.add(oom_hook("b", 0, 1_GiB));
+  list.add(oom_hook("a", -7));
+  list.add(oom_hook("d", 0));
+  list.add(oom_hook("g", 1));
+  list.add(oom_hook("e", 1, 2_MiB));
+  CHECK(names(list.of(HookEvent::Oom)) == "abcdefg");
+}
+
+TEST_CASE("each event has its own hooks", "[hook]") {
+  HookList list;
+  list.add(oom_hook("a"));
+  HookConfig other = oom_hook("b");
+  other.on = HookEvent::Budget;
+  list.add(other);
+  CHECK(names(list.of(HookEvent::Oom)) == "a");
+  CHECK(names(list.of(HookEvent::Budget)) == "b");
+  CHECK(list.of(HookEvent::Pressure).empty());
+  CHECK(list.any(HookEvent::Budget));
+  CHECK_FALSE(list.any(HookEvent::OomReturned));
+}
+
+TEST_CASE("a hook is found and removed by its name, and lives on where it runs", "[hook]") {
+  HookList list;
+  list.add(oom_hook("a"));
+  list.add(oom_hook("ab"));
+  const std::shared_ptr<Hook> running = list.find("a");
+  REQUIRE(running != nullptr);
+  CHECK(list.remove("a"));
+  CHECK_FALSE(list.remove("a"));
+  CHECK(list.find("a") == nullptr);
+  CHECK(names(list.of(HookEvent::Oom)) == "ab");
+  CHECK(running->config.name == "a");
+}
+
+TEST_CASE("runs and failures of all hooks are added up", "[hook]") {
+  HookList list;
+  list.add(oom_hook("a"));
+  list.add(oom_hook("b"));
+  const MonotonicTime now{};
+  for (const auto& hook : list.of(HookEvent::Oom)) {
+    REQUIRE_FALSE(hook->gate.begin(hook->config, now, PressureLevel::None, 0));
+    hook->gate.end(now, hook->config.name == "a");
+  }
+  CHECK(list.totals().runs == 2);
+  CHECK(list.totals().failures == 1);
+}
+
+}  // namespace
+}  // namespace vramguard
