@@ -69,6 +69,7 @@ void Guard::tend_sentinel(GuardedDevice& device) noexcept {
 void Guard::set_budget(GuardedDevice& device, Bytes budget) noexcept {
   const Bytes before = device.memory.budget(), used = device.memory.used();
   device.memory.set_budget(budget);
+  device.sentinel.stay_within(device);
   LogRecord record(Event::Budget);
   record.device(device.info.ordinal);
   if (before != kUnlimitedBytes) record.add("old_bytes", before);

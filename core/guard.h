@@ -100,6 +100,8 @@ class Guard final : private BackgroundThread::Work {
   // --- contexts: their bytes are measured; the allocations of one that died leave the books
   // The context that is current where a request is made; one that nobody announced is taken in.
   ContextId context_in_use(GuardedDevice& device, ContextHandle handle) noexcept;
+  // While the driver makes one: a sentinel is taken out of its way.
+  std::optional<Reservation> room_for_context(GuardedDevice& device) noexcept;
   void context_created(GuardedDevice& device, ContextHandle handle, bool primary) noexcept;
   void context_destroyed(ContextHandle handle, std::uint64_t up_to_sequence) noexcept;
   void primary_context_gone(GuardedDevice& device, std::uint64_t up_to_sequence) noexcept;

@@ -22,13 +22,19 @@ ContextId Guard::context_in_use(GuardedDevice& device, ContextHandle handle) noe
   return added ? added->id : 0;
 }
 
+std::optional<Reservation> Guard::room_for_context(GuardedDevice& device) noexcept {
+  reader_.prepare();
+  return device.sentinel.make_room(kContextEstimate, device);
+}
+
 void Guard::context_created(GuardedDevice& device, ContextHandle handle, bool primary) noexcept {
   const std::optional<bool> added = contexts_.add(handle, device.info.ordinal, primary);
   if (!added) guard_failed("context", "no memory to note a context");
   if (!added.value_or(false)) return;
   reader_.prepare();
-  place_sentinel(device);
   contexts_changed(device, +1, true);
+  place_sentinel(device);
+  device.sentinel.stay_within(device);
 }
 
 void Guard::context_destroyed(ContextHandle handle, std::uint64_t up_to_sequence) noexcept {

@@ -24,13 +24,15 @@ void add_card_free(LogRecord& record, const GuardedDevice& device) {
 
 void Guard::would_be_refused(GuardedDevice& device, const OomRequest& request) noexcept {
   device.memory.count_refusal();
+  const bool by_card = device.memory.ceiling_is_lower(request.worst);
+  const RefusalScope scope = by_card ? RefusalScope::LeaveFree : RefusalScope::Budget;
   post(LogRecord(Event::OomRefused)
            .device(device.info.ordinal)
            .add("api", request.api)
            .add("tid", static_cast<std::uint64_t>(syscall(SYS_gettid)))
            .add("request_bytes", request.bytes)
-           .add("short_bytes", request.worst - std::min(request.worst, device.memory.free()))
-           .add("scope", to_string(RefusalScope::Budget))
+           .add("short_bytes", device.memory.would_be_short_of(request.worst))
+           .add("scope", to_string(scope))
            .add("observed", 1u));
 }
 

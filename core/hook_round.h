@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 
 #include "core/futex.h"
 
@@ -12,13 +13,15 @@ class HookRound {
  public:
   // True for the one thread that runs the hooks; it must end() the round.
   bool try_begin() noexcept { return !under_way_.exchange(true); }
-  bool under_way() const noexcept { return under_way_.load(); }
   // A hook has ended: worth a try for all.
   void hook_ended() noexcept { next_step(); }
-  void end() noexcept {
+  // Another thread may go on with the hook at `place`, if this one did not need it.
+  void end(std::size_t place) noexcept {
+    stopped_at_.store(place);
     under_way_.store(false);
     next_step();
   }
+  std::size_t stopped_at() const noexcept { return stopped_at_.load(); }
 
   std::uint32_t step() const noexcept { return steps_.load(); }
   // Until the next step after `seen`, at the latest until `until`.
@@ -31,6 +34,7 @@ class HookRound {
   }
 
   std::atomic<bool> under_way_{false};
+  std::atomic<std::size_t> stopped_at_{0};
   std::atomic<std::uint32_t> steps_{0};
 };
 

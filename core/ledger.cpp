@@ -252,10 +252,9 @@ void Ledger::remeasured(Step charged, Step used) noexcept {
   if (charged.after < charged.before) give_back(charged.before - charged.after);
 }
 
-bool Ledger::charge_sentinel(Bytes bytes) noexcept {
-  if (!budget_.try_reserve(bytes)) return false;
-  sentinel_.fetch_add(bytes);
-  return true;
+void Ledger::settle_sentinel(Reservation& reservation) noexcept {
+  sentinel_.fetch_add(std::exchange(reservation.bytes_, 0));
+  reservation.end();
 }
 
 void Ledger::release_sentinel(Bytes bytes) noexcept {
@@ -289,6 +288,11 @@ bool Ledger::ceiling_is_lower(Bytes bytes) const noexcept {
   return ceiling_.load() < limit && admitted_now <= limit && bytes <= limit - admitted_now;
 }
 
+Bytes Ledger::excess() const noexcept {
+  const Bytes limit = budget_.limit(), admitted_now = admitted();
+  return admitted_now - std::min(admitted_now, limit);
+}
+
 Bytes Ledger::unreserved() const noexcept { return free_of(budget_.limit(), admitted()); }
 
 Bytes Ledger::short_of(Bytes bytes) const noexcept {
@@ -296,9 +300,9 @@ Bytes Ledger::short_of(Bytes bytes) const noexcept {
   return bytes > room ? bytes - room : 0;
 }
 
-bool Ledger::would_exceed_budget(Bytes bytes) const noexcept {
-  const Bytes limit = budget(), admitted_now = admitted();
-  return admitted_now > limit || bytes > limit - admitted_now;
+Bytes Ledger::would_be_short_of(Bytes bytes) const noexcept {
+  const Bytes room = free_of(std::min(budget(), ceiling_.load()), admitted());
+  return bytes > room ? bytes - room : 0;
 }
 
 void Ledger::count_refusal() noexcept { statistics_.count_refusal(); }

@@ -110,7 +110,7 @@ class Ledger {
   bool replace_unseen(Bytes before, Bytes after) noexcept;
 
   // Memory held to be given back when a request needs it: takes its place in the budget, but is not part of used().
-  bool charge_sentinel(Bytes bytes) noexcept;  // false where it does not fit
+  void settle_sentinel(Reservation& reservation) noexcept;  // all that is reserved
   void release_sentinel(Bytes bytes) noexcept;
   Bytes sentinel() const noexcept { return sentinel_.load(); }
 
@@ -124,7 +124,8 @@ class Ledger {
   Bytes unreserved() const noexcept;
   // By how much `bytes` more exceed what may be admitted; 0 if they fit.
   Bytes short_of(Bytes bytes) const noexcept;
-  bool would_exceed_budget(Bytes bytes) const noexcept;
+  // The same where nothing is refused: of what else might be admitted.
+  Bytes would_be_short_of(Bytes bytes) const noexcept;
   // Fires whenever something is given back or the limit is raised.
   RoomSignal& room() noexcept { return room_; }
   void count_refusal() noexcept;
@@ -143,7 +144,8 @@ class Ledger {
   // used() and unread(), and what calls that have not ended may still take.
   Bytes admitted() const noexcept;
   // More is admitted than the budget allows: what no call shows has grown, or a trial did not fit.
-  bool over_budget() const noexcept { return budget_.admitted() > budget_.limit(); }
+  bool over_budget() const noexcept { return excess() > 0; }
+  Bytes excess() const noexcept;
   // No call that takes or gives memory is under way but the caller's own: the books and the device tell the same.
   bool quiet(unsigned own_calls = 0) const noexcept { return static_cast<std::uint32_t>(calls_.load()) == own_calls; }
   // The same at two quiet moments: no such call came and went in between.

@@ -9,11 +9,25 @@ GuardedDevice* guarded(Guard* guard, CUdevice ordinal) { return guard != nullptr
 
 enum class Origin { Created, Primary };
 
-CUresult note_new(CUresult result, CUcontext* context, CUdevice ordinal, Origin origin) {
-  if (result != CUDA_SUCCESS || context == nullptr) return result;
+bool primary_is_alive(CUdevice device) {
+  unsigned int flags = 0;
+  int active = 1;
+  return ask(&DriverQueries::cuDevicePrimaryCtxGetState, device, &flags, &active) != CUDA_SUCCESS || active != 0;
+}
+
+// `call` makes a context, or gives the primary one.
+template <typename Call>
+CUresult create(CUcontext* context, CUdevice ordinal, Origin origin, Call&& call) {
   Guard* guard = vramguard::guard();
   GuardedDevice* device = guarded(guard, ordinal);
-  if (device != nullptr) {
+  if (device == nullptr) return call();
+  CUresult result;
+  {
+    const bool in_the_way = device->sentinel.held() > 0 && (origin == Origin::Created || !primary_is_alive(ordinal));
+    const std::optional<Reservation> room = in_the_way ? guard->room_for_context(*device) : std::nullopt;
+    result = call();
+  }
+  if (result == CUDA_SUCCESS && context != nullptr) {
     guard->context_created(*device, reinterpret_cast<ContextHandle>(*context), origin == Origin::Primary);
   }
   return result;
@@ -29,12 +43,6 @@ CUresult destroy(CUcontext context, Call&& call) {
     guard->context_destroyed(reinterpret_cast<ContextHandle>(context), youngest);
   }
   return result;
-}
-
-bool primary_is_alive(CUdevice device) {
-  unsigned int flags = 0;
-  int active = 1;
-  return ask(&DriverQueries::cuDevicePrimaryCtxGetState, device, &flags, &active) != CUDA_SUCCESS || active != 0;
 }
 
 // `call` releases or resets the primary context. A release ends it only when it was the last one: the driver tells.
@@ -53,27 +61,30 @@ CUresult end_primary(CUdevice ordinal, Call&& call) {
 }  // namespace
 
 CUresult cuCtxCreate(CUcontext* context, unsigned int flags, CUdevice device) {
-  return note_new(forward(&DriverFunctions::cuCtxCreate, context, flags, device), context, device, Origin::Created);
+  return create(context, device, Origin::Created,
+                [&] { return forward(&DriverFunctions::cuCtxCreate, context, flags, device); });
 }
 
 CUresult cuCtxCreate_v2(CUcontext* context, unsigned int flags, CUdevice device) {
-  return note_new(forward(&DriverFunctions::cuCtxCreate_v2, context, flags, device), context, device, Origin::Created);
+  return create(context, device, Origin::Created,
+                [&] { return forward(&DriverFunctions::cuCtxCreate_v2, context, flags, device); });
 }
 
 CUresult cuCtxCreate_v3(CUcontext* context, CUexecAffinityParam* affinity, int affinity_count, unsigned int flags,
                         CUdevice device) {
-  return note_new(forward(&DriverFunctions::cuCtxCreate_v3, context, affinity, affinity_count, flags, device), context,
-                  device, Origin::Created);
+  return create(context, device, Origin::Created, [&] {
+    return forward(&DriverFunctions::cuCtxCreate_v3, context, affinity, affinity_count, flags, device);
+  });
 }
 
 CUresult cuCtxCreate_v4(CUcontext* context, CUctxCreateParams* params, unsigned int flags, CUdevice device) {
-  return note_new(forward(&DriverFunctions::cuCtxCreate_v4, context, params, flags, device), context, device,
-                  Origin::Created);
+  return create(context, device, Origin::Created,
+                [&] { return forward(&DriverFunctions::cuCtxCreate_v4, context, params, flags, device); });
 }
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
-  return note_new(forward(&DriverFunctions::cuDevicePrimaryCtxRetain, context, device), context, device,
-                  Origin::Primary);
+  return create(context, device, Origin::Primary,
+                [&] { return forward(&DriverFunctions::cuDevicePrimaryCtxRetain, context, device); });
 }
 
 CUresult cuCtxDestroy(CUcontext context) {

@@ -28,7 +28,7 @@ inline OomRequest on_this_thread(const Request& request, bool can_spill) noexcep
 // What would be refused if the budget were more than a number to compare with.
 inline void observe(Guard& guard, GuardedDevice& device, const Request& request) noexcept {
   const OomRequest told = on_this_thread(request, false);
-  if (device.memory.would_exceed_budget(told.worst)) guard.would_be_refused(device, told);
+  if (device.memory.would_be_short_of(told.worst) > 0) guard.would_be_refused(device, told);
 }
 
 // Serves no request in host memory.
