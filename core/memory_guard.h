@@ -40,7 +40,8 @@ using PressureListener = std::function<void(PressureLevel from, PressureLevel to
 
 // Thread-safe. Move-only; empty where it was moved from, and then only good for being destroyed or assigned to. Its
 // buffers may outlive it; its reservation ends with it. A request is admitted in whole pages of 2 MiB, as the driver
-// takes them: N threads at the limit never exceed the budget.
+// takes them: N threads at the limit never exceed the budget, but for the one page by which a request may be too large
+// that is tried because the page could be shared with others, and undone at once if it is not.
 //
 // What an allocating function does, in this order, until the request fits: budget, device; caches of the device are
 // trimmed; hooks (safe_alloc_with_hooks alone); the reservation is given back as far as it helps; the OOM policy. It
