@@ -38,7 +38,10 @@ Bytes resolve_budget(const GuardConfig& config, std::string_view uuid, std::stri
     best_rank = candidate_rank;
   }
 
-  Bytes budget = bytes_of(*best, total);
+  return capped(config, bytes_of(*best, total), total);
+}
+
+Bytes capped(const GuardConfig& config, Bytes budget, Bytes total) noexcept {
   if (config.max_budget) budget = std::min(budget, bytes_of(*config.max_budget, total));
   return budget == kNoBudget ? kNoBudget : std::min(budget, total);
 }

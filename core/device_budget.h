@@ -26,6 +26,9 @@ Bytes bytes_of(const Size& size, Bytes total) noexcept;
 Bytes resolve_budget(const GuardConfig& config, std::string_view uuid, std::string_view pci_bus_id, int ordinal,
                      Bytes total) noexcept;
 
+// `budget` under the administrator's cap, and never above the device's `total`.
+Bytes capped(const GuardConfig& config, Bytes budget, Bytes total) noexcept;
+
 // The sentinel of a device: the most precise name first, then the general one. Under the administrator's cap "all"
 // becomes that many bytes.
 Sentinel resolve_sentinel(const GuardConfig& config, std::string_view uuid, std::string_view pci_bus_id,

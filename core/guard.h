@@ -161,6 +161,7 @@ class Guard final : private BackgroundThread::Work {
   MonotonicTime publish_pressure(MonotonicTime now, AskDriver ask) noexcept;
   MonotonicTime publish_reports(MonotonicTime now) noexcept;
   void look_at_devices() noexcept;
+  void unsettled() noexcept;
   void bury(const Context& context, std::uint64_t up_to_sequence) noexcept;
   void bury_in(AllocationTable& table, ContextId context, std::uint64_t up_to_sequence) noexcept;
   // Unknown: nobody tells; Disturbed: calls came or went each time, so look again later. Sets measure_again by that.
@@ -210,6 +211,7 @@ class Guard final : private BackgroundThread::Work {
   std::atomic<bool> captures_seen_{false};
   std::atomic<bool> memory_nodes_seen_{false};
   std::atomic<std::uint64_t> sequence_{0};
+  std::atomic<MonotonicTime::rep> unsettled_until_{MonotonicTime::min().time_since_epoch().count()};
   ContextTable contexts_;
   std::mutex listeners_mutex_;
   std::vector<PressureListener> listeners_;

@@ -10,6 +10,9 @@ namespace {
 
 constexpr auto kMeasureAgainAfter = std::chrono::milliseconds(100);
 constexpr auto kBetweenLooks = std::chrono::milliseconds(20);
+// Code is loaded in bursts: after a context was made, or more was found, it is looked more often for a while.
+constexpr auto kUnsettledFor = std::chrono::seconds(2);
+constexpr auto kWhileUnsettled = std::chrono::milliseconds(25);
 constexpr Bytes kAnything = UINT64_MAX;
 
 }  // namespace
@@ -32,7 +35,9 @@ void Guard::context_created(GuardedDevice& device, ContextHandle handle, bool pr
   if (!added) guard_failed("context", "no memory to note a context");
   if (!added.value_or(false)) return;
   reader_.prepare();
+  unsettled();
   contexts_changed(device, +1, true);
+  if (device.leave_free > 0) look_at_card(device, &DeviceReader::free_bytes_here);
   place_sentinel(device);
   device.sentinel.stay_within(device);
 }
@@ -155,6 +160,7 @@ void Guard::look_at_devices() noexcept {
     const Look look = look_for_unseen(device, 0);
     Measured measured = look.measured;
     if (measured == Measured::Yes && look.unseen > look.before) {
+      unsettled();
       std::this_thread::sleep_for(kBetweenLooks);
       measured = measure_unseen(device, look.unseen - look.before);
     } else if (measured == Measured::Yes && !device.memory.replace_unseen(look.before, look.unseen)) {
@@ -162,6 +168,9 @@ void Guard::look_at_devices() noexcept {
     }
     if (measured == Measured::Disturbed) watchdog_.expect(kMeasureAgainAfter);
   }
+  if (clock_.now().time_since_epoch().count() < unsettled_until_.load()) watchdog_.expect(kWhileUnsettled);
 }
+
+void Guard::unsettled() noexcept { unsettled_until_.store((clock_.now() + kUnsettledFor).time_since_epoch().count()); }
 
 }  // namespace vramguard

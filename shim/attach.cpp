@@ -1,6 +1,7 @@
 // Where the preloaded part meets the core: the table of wrappers that its entries jump to.
 #include <array>
 
+#include "shim/c_api.h"
 #include "shim/driver.h"
 #include "shim/nvml_entries.h"
 #include "shim/process.h"
@@ -88,7 +89,7 @@ extern "C" __attribute__((visibility("default"))) const vg_core_api* vramguard_c
     const vg_preload_api* preload) {
   using namespace vramguard;
   static constinit const char build[] = VRAMGUARD_VERSION;
-  static const vg_core_api api{build, static_cast<unsigned>(kWrappers.size()), kWrappers.data()};
+  static const vg_core_api api{build, static_cast<unsigned>(kWrappers.size()), kWrappers.data(), &c_api()};
   if (preload->function_count != kWrappers.size() || std::string_view(preload->build) != build) return nullptr;
   prime_unwinder();
   attach_preload(*preload);

@@ -13,6 +13,7 @@
 enum { kPathMax = 4096 };
 
 void* const* vg_core_functions __attribute__((visibility("hidden")));
+const struct vg_c_api* vg_core_c_api __attribute__((visibility("hidden")));
 __thread struct vg_thread_state vg_thread;
 
 /* Only the offset is filled in at run time; whoever does writes the same. */
@@ -99,6 +100,7 @@ static void* const* attach_core(const char** reason) {
     *reason = CORE_FILE " beside libvramguard.so is of another version; install both from one build";
     return NULL;
   }
+  __atomic_store_n(&vg_core_c_api, api->c_api, __ATOMIC_RELEASE);
   return api->functions;
 }
 

@@ -2,6 +2,8 @@
 #ifndef VRAMGUARD_PRELOAD_CONTRACT_H
 #define VRAMGUARD_PRELOAD_CONTRACT_H
 
+#include "shim/vramguard.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -29,10 +31,25 @@ struct vg_preload_api {
   int (*run_on_error)(void);
 };
 
+/* The core's side of vramguard.h, function by function. */
+struct vg_c_api {
+  int (*device_count)(void);
+  int (*get_statistics)(int, struct vramguard_statistics*);
+  int (*set_budget)(int, uint64_t);
+  int (*set_policy)(const char*);
+  int (*add_oom_hook)(const char*, int, uint64_t, vramguard_oom_hook, void*);
+  int (*remove_oom_hook)(const char*);
+  int (*set_checkpoint)(vramguard_checkpoint, void*);
+  int (*add_pressure_listener)(vramguard_pressure_listener, void*);
+  uint64_t (*release_reservation)(int);
+  int (*has_reservation)(int);
+};
+
 struct vg_core_api {
   const char* build;
   unsigned function_count;
   void* const* functions; /* the wrapper of each row */
+  const struct vg_c_api* c_api;
 };
 
 /* The only symbol that the core exports. Callable from several threads at once, any number of times; never blocks.

@@ -49,8 +49,9 @@ int vg_run_on_error(void); /* VRAMGUARD_ON_ERROR=run */
 /* boot.c */
 extern __thread struct vg_thread_state vg_thread;
 extern void* const*
-    vg_core_functions;         /* the core's wrappers; NULL until it is loaded. Written once, read by every entry */
-void* vg_boot(unsigned index); /* where an entry goes while the core is not loaded */
+    vg_core_functions; /* the core's wrappers; NULL until it is loaded. Written once, read by every entry */
+extern const struct vg_c_api* vg_core_c_api; /* published after the wrappers; NULL until then */
+void* vg_boot(unsigned index);               /* where an entry goes while the core is not loaded */
 
 /* refusal.c: what stands in for the core when it cannot be loaded. */
 void vg_say_core_failed(const char* reason);
