@@ -131,10 +131,8 @@ struct Session {
       if (!buffers.empty()) {
         call("cuPointerGetAttribute", static_cast<void*>(&of_buffer), 1, CUdeviceptr{buffers.back().address()});
       }
-      return std::string(current == own_context ? "own"
-                         : current == nullptr   ? "none"
-                                                : "other") +
-             (of_buffer != nullptr && of_buffer == own_context ? " own" : " primary");
+      const std::string what = current == nullptr ? "none" : current == own_context ? "own" : "other";
+      return what + (of_buffer != nullptr && of_buffer == own_context ? " own" : " primary");
     }
     return "?";
   }
