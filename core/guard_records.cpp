@@ -105,21 +105,24 @@ void Guard::write_exit_record() noexcept {
   ending_.store(true);
   if (working_.lock_within(kPatience)) publish_pressure(clock_.now(), AskDriver::No);
   Bytes peak = 0;
-  std::uint64_t refusals = 0, recovered = 0;
+  std::uint64_t refusals = 0, recovered = 0, outrun = 0;
   for (const GuardedDevice& device : devices_) {
     const Statistics::Snapshot stats = device.memory.stats();
     peak = std::max(peak, stats.peak);
     refusals += stats.refusals;
     recovered += device.oom.recovered();
+    outrun += device.oom.outrun();
   }
   say_first_oom();
   const HookList::Totals hooks = hooks_.totals();
-  log_.write_last(LogRecord(Event::Exit)
-                      .add("peak_bytes", peak)
-                      .add("refused", refusals)
-                      .add("recovered", recovered)
-                      .add("hooks_run", hooks.runs)
-                      .add("hooks_failed", hooks.failures));
+  LogRecord record(Event::Exit);
+  record.add("peak_bytes", peak)
+      .add("refused", refusals)
+      .add("recovered", recovered)
+      .add("hooks_run", hooks.runs)
+      .add("hooks_failed", hooks.failures);
+  if (outrun > 0) record.add("sentinel_outrun", outrun);
+  log_.write_last(record);
 }
 
 MonotonicTime Guard::run(MonotonicTime now) noexcept {

@@ -76,7 +76,8 @@ inline constexpr EventInfo kEvents[] = {
     {"report", LogLevel::Info, Rate::Limited,
      "level used_bytes peak_bytes budget_bytes free_bytes device_free_bytes allocations refused recovered "
      "hooks_run"},
-    {"exit", LogLevel::Info, Rate::Always, "peak_bytes refused recovered hooks_run hooks_failed log_dropped"},
+    {"exit", LogLevel::Info, Rate::Always,
+     "peak_bytes refused recovered hooks_run hooks_failed sentinel_outrun log_dropped"},
     {"log_suppressed", LogLevel::Warn, Rate::Always, "records window_ms"},
     {"unguarded_symbol", LogLevel::Warn, Rate::Limited, "name"},
     {"guard_error", LogLevel::Error, Rate::Limited, "where message"},

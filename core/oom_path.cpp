@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace vramguard {
 
@@ -126,6 +127,7 @@ bool OomAttempt::release_sentinel() noexcept {
   const bool by_card = scope_ == RefusalScope::Device;
   const Bytes missing = std::max<Bytes>(shortfall(), by_card ? 1 : 0);
   if (missing == 0) return attempts_ < kMostLooks;  // it fits by now
+  if (by_card && attempts_ > 1 && !std::exchange(outrun_, true)) path_.outrun_.fetch_add(1);
   if (missing > path_.sentinel_.held() || !path_.sentinel_.release(missing, host_)) return false;
   rescued_by_ = "sentinel";
   return true;

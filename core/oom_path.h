@@ -52,6 +52,8 @@ class OomPath {
   OomSettings& settings() noexcept { return settings_; }
   // Requests that were refused and then served.
   std::uint64_t recovered() const noexcept { return recovered_.load(); }
+  // Requests for which the sentinel gave up memory that a neighbour took first.
+  std::uint64_t outrun() const noexcept { return outrun_.load(); }
   // For a request of `bytes` that fitted at once: cheap unless one like it was turned down a moment ago.
   void fitted(Bytes bytes) noexcept {
     if (deferral_.any()) forget_refusal(bytes);
@@ -70,6 +72,7 @@ class OomPath {
   WaitLine line_;
   WaitDeadlines deadlines_;
   std::atomic<std::uint64_t> recovered_{0};
+  std::atomic<std::uint64_t> outrun_{0};
 };
 
 // One request on that path. Belongs to the thread that made it, and may keep it waiting: the caller must hold no lock
@@ -137,6 +140,7 @@ class OomAttempt {
   HookList::Hooks hooks_;
   std::size_t next_hook_ = 0;
   unsigned hooks_run_ = 0;
+  bool outrun_ = false;
 
   std::optional<WaitLine::Place> place_;
   std::optional<RoomSignal::Listening> listening_;
