@@ -47,12 +47,14 @@ class Reader final : public DeviceReader {
   }
 
   std::optional<Chunk> take_chunk(int, Bytes bytes) noexcept override {
+    while_moving_chunk();
     if (card_free && *card_free < bytes) return std::nullopt;
     if (card_free) *card_free -= bytes;
     chunks[++last_chunk] = bytes;
     return last_chunk;
   }
   void give_chunk(Chunk chunk) noexcept override {
+    while_moving_chunk();
     if (card_free) *card_free += chunks[chunk];
     chunks.erase(chunk);
   }
@@ -68,18 +70,19 @@ class Reader final : public DeviceReader {
   int pool_readings = 0;
   int pool_trims = 0;
   std::function<void()> while_looking = [] {};
+  std::function<void()> while_moving_chunk = [] {};
   std::function<void(PoolHandle)> while_reading_pool = [](PoolHandle) {};
 };
 
 // It was not started: it has no thread, so each record is in the file when post() returns.
 struct GuardFixture {
-  explicit GuardFixture(Bytes budget = 2_GiB)
-      : guard(config(), {{0, "GPU-1", "0000:3b:00.0", 16_GiB}}, {budget}, reader, clock), device(*guard.device(0)) {}
+  explicit GuardFixture(Bytes budget = 2_GiB, GuardConfig settings = {})
+      : guard(with_log(std::move(settings)), {{0, "GPU-1", "0000:3b:00.0", 16_GiB}}, {budget}, reader, clock),
+        device(*guard.device(0)) {}
 
-  GuardConfig config() const {
-    GuardConfig result;
-    result.log.path = folder.path() + "/p.log";
-    return result;
+  GuardConfig with_log(GuardConfig settings) const {
+    settings.log.path = folder.path() + "/p.log";
+    return settings;
   }
   void allocate(AddressRange range, AllocationKind kind = AllocationKind::Linear) {
     auto reservation = device.memory.reserve_linear(range.bytes);
