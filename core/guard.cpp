@@ -149,7 +149,8 @@ void Guard::forget(std::uint64_t address, const AllocationRecord& record) noexce
       where->managed_bytes.fetch_sub(round_up(record.bytes, kPageBytes), std::memory_order_relaxed);
       [[fallthrough]];
     case AllocationKind::Linear:
-      return where->memory.release({address, record.bytes});
+      where->memory.release({address, record.bytes});
+      return where->sentinel.take_freed(*where);
     case AllocationKind::Spilled:
       spill_.give_back(record.bytes);
       [[fallthrough]];
@@ -158,7 +159,8 @@ void Guard::forget(std::uint64_t address, const AllocationRecord& record) noexce
       where->uncharged_live.fetch_sub(1, std::memory_order_relaxed);
       return;
     case AllocationKind::Array:
-      return where->memory.release(Holder::Array, record.bytes);
+      where->memory.release(Holder::Array, record.bytes);
+      return where->sentinel.take_freed(*where);
   }
 }
 
@@ -193,7 +195,9 @@ void Guard::kept_on_host(GuardedDevice& device, ContextId context, AddressRange 
 
 void Guard::physical_gone(const PhysicalBlock& block) noexcept {
   GuardedDevice* where = device(block.device);
-  if (where != nullptr) where->memory.release(Holder::Physical, block.bytes);
+  if (where == nullptr) return;
+  where->memory.release(Holder::Physical, block.bytes);
+  where->sentinel.take_freed(*where);
 }
 
 }  // namespace vramguard

@@ -80,6 +80,12 @@ Bytes SentinelKeeper::give_back(Bytes bytes, OomHost& host) noexcept {
   return released;
 }
 
+void SentinelKeeper::take_freed(OomHost& host) noexcept {
+  if (!wanted_.all || !placed_ || let_go_ || taking_freed_.exchange(true)) return;
+  grow(host, target(host.books()));
+  taking_freed_.store(false);
+}
+
 Bytes SentinelKeeper::let_go(OomHost& host) noexcept {
   let_go_.store(true);
   return give_back(kUnlimitedBytes, host);

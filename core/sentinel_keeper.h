@@ -39,6 +39,8 @@ class SentinelKeeper {
   // For what is taken whether it fits or not: gives back what it needs, as far as that goes, and keeps the place in the
   // budget. nullopt where there is nothing to give or the budget is full all the same.
   std::optional<Reservation> make_room(Bytes bytes, OomHost& host) noexcept;
+  // Of "all": takes what the calling thread has just freed, before a neighbour does.
+  void take_freed(OomHost& host) noexcept;
   // All of it and for good. Returns what was given back by this call.
   Bytes let_go(OomHost& host) noexcept;
   // Takes again what there is room for; called now and then. Says when it wants to be called again.
@@ -65,6 +67,7 @@ class SentinelKeeper {
   std::atomic<bool> placed_{false};
   std::atomic<bool> was_whole_{false};
   std::atomic<bool> let_go_{false};
+  std::atomic<bool> taking_freed_{false};
 
   std::mutex mutex_;
   std::vector<Piece> pieces_;
