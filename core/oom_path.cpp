@@ -271,6 +271,8 @@ bool OomAttempt::nobody_can_free() noexcept {
 bool OomAttempt::wait() noexcept {
   RoomSignal& room = memory_.room();
   if (nobody_can_free()) {
+    // The last that could has perhaps done so since the last try, and ended.
+    if (!last_look_ && memory_.short_of(request_.worst) == 0) return last_look_ = true;
     reason_ = "nobody_can_free";
     return false;
   }

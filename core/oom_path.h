@@ -142,6 +142,7 @@ class OomAttempt {
   unsigned hooks_run_ = 0;
   bool outrun_ = false;
 
+  bool last_look_ = false;  // after nobody was left to free anything
   std::optional<WaitLine::Place> place_;
   std::optional<RoomSignal::Listening> listening_;
   std::uint32_t room_seen_ = 0;
