@@ -8,7 +8,7 @@ import time
 
 import torch
 
-from report import mib, taken_bytes
+from report import taken_bytes
 
 STEPS = 6
 
@@ -33,7 +33,7 @@ def main():
         loss.backward()
         optimizer.step()
         print(f"step {step}: {loss.item():.6g}", flush=True)
-    print("allocated", mib(torch.cuda.memory_allocated()))
+    print(f"reserved_mib={torch.cuda.max_memory_reserved() >> 20}")
     print(f"taken_bytes={taken_bytes() or -1}")
     print("finished")
 

@@ -64,7 +64,10 @@ guarded_as() {
 }
 
 check_sentinel_of_torch() {
-  VRAMGUARD_SENTINEL=1GiB guarded oom_sentinel 7200MiB "${train[@]}"
+  # All but a part of the sentinel is needed beside the context and the code.
+  local need
+  need=$(fact oom_bare reserved_mib)
+  VRAMGUARD_SENTINEL=1GiB guarded oom_sentinel "$((need + 1200))MiB" "${train[@]}"
   rescued oom_sentinel sentinel 'an emergency sentinel serves the request'
 }
 
@@ -105,7 +108,7 @@ check_greedy_neighbour() {
   wait "$program"
   end_neighbour
   was_guarded sentinel_race && take_rows sentinel_race
-  row INFO 'sentinel "all": requests' '' "$(fact sentinel_race asked) asked, $(fact sentinel_race lost) lost, $(exit_field sentinel_race sentinel_outrun) at first lost what the sentinel gave up for them"
+  row INFO 'sentinel "all": requests' '' "$(fact sentinel_race asked) asked, $(fact sentinel_race lost) lost, the first after $(fact sentinel_race before_loss), $(exit_field sentinel_race sentinel_outrun) at first lost what the sentinel gave up for them"
 }
 
 exit_field() { sed -n "s/.* ev=exit .* $2=\([0-9]*\).*/\1/p" "$work/$1.log" | tail -n 1; }
