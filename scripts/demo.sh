@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Builds vramguard and shows a 2 GiB budget being kept: on the real GPU where there is one, else on a simulated one.
+# Builds vramguard and shows a 2 GiB budget being kept, and a hook that rescues an allocation: on the real GPU where
+# there is one, else on a simulated one.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,7 +9,9 @@ scripts/build.sh dev --target vramguard vramguard_preload vramguard_shim sim_cud
 build=$PWD/build/dev
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
-cc -O1 -Wall -o "$folder/fill_the_card" scripts/demo/fill_the_card.c -ldl
+for program in fill_the_card keep_a_cache; do
+  cc -O1 -Wall -o "$folder/$program" "scripts/demo/$program.c" -ldl -lpthread
+done
 
 if nvidia-smi -L >/dev/null 2>&1; then
   echo "demo: on the real GPU: $(nvidia-smi --query-gpu=name,memory.total --format=csv,noheader | head -n 1)"
@@ -23,3 +26,12 @@ VRAMGUARD_LOG=$folder/pressure.log "$build/vramguard" run -b 2GiB -- "$folder/fi
 echo
 echo "\$ cat pressure.log                           # what tail -F would have shown while it ran"
 cat "$folder/pressure.log"
+
+echo
+echo "\$ vramguard run -b 2GiB --on-oom 'kill -USR1 \$VRAMGUARD_HOOK_PID; exit 75' -- ./keep_a_cache"
+# shellcheck disable=SC2016  # the hook's own variable; 75: it is being freed, wait for it
+VRAMGUARD_LOG=$folder/rescue.log "$build/vramguard" run -b 2GiB \
+  --on-oom 'kill -USR1 $VRAMGUARD_HOOK_PID; exit 75' -- "$folder/keep_a_cache"
+echo
+echo "\$ grep -E 'oom_|hook_' pressure.log"
+grep -E ' ev=(oom|hook)_' "$folder/rescue.log"
