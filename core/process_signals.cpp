@@ -2,7 +2,6 @@
 
 #include <dirent.h>
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
@@ -11,6 +10,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <ctime>
 #include <string_view>
 
 namespace vramguard {
@@ -111,36 +111,43 @@ bool rests(const CurrentCall& call) noexcept {
   }
 }
 
-bool blocks(std::string_view status, pid_t pid, const char* task, int signal) noexcept {
+enum class Blocks { Yes, No, InPassing };
+
+Blocks blocks(std::string_view status, pid_t pid, const char* task, int signal) noexcept {
   // The two that the C library keeps for itself are blocked only in passing.
   constexpr SignalBits kPassing = signal_bit(32) | signal_bit(33);
   constexpr SignalBits kAll = ~(kPassing | signal_bit(SIGKILL) | signal_bit(SIGSTOP));
   SignalBits blocked = 0;
-  if (!read_numbers(status, "\nSigBlk:", 16, &blocked, 1) || (blocked & kPassing) != 0) return false;
-  if ((blocked & signal_bit(signal)) == 0) return pid == getpid() && waits_for(current_call(pid, task), signal);
+  if (!read_numbers(status, "\nSigBlk:", 16, &blocked, 1)) return Blocks::No;
+  if ((blocked & kPassing) != 0) return Blocks::InPassing;
+  if ((blocked & signal_bit(signal)) == 0) {
+    return pid == getpid() && waits_for(current_call(pid, task), signal) ? Blocks::Yes : Blocks::No;
+  }
   // A thread that is being made, makes another or writes a line of ours blocks all signals, but not for long. One that
   // rests means it; the one that looks is at rest but for us.
-  if ((blocked & kAll) != kAll) return true;
-  return std::strtol(task, nullptr, 10) == syscall(SYS_gettid) || rests(current_call(pid, task));
+  if ((blocked & kAll) != kAll) return Blocks::Yes;
+  const bool means_it = std::strtol(task, nullptr, 10) == syscall(SYS_gettid) || rests(current_call(pid, task));
+  return means_it ? Blocks::Yes : Blocks::InPassing;
 }
 
-bool look_at_threads(pid_t pid, int signal) noexcept {
+Blocks look_at_threads(pid_t pid, int signal) noexcept {
   char path[320];
   snprintf(path, sizeof path, "/proc/%d/task", static_cast<int>(pid));
   DIR* const tasks = opendir(path);
-  if (tasks == nullptr) return false;
-  bool all = true;
+  if (tasks == nullptr) return Blocks::No;
+  Blocks all = Blocks::Yes;
   int seen = 0;
-  for (const dirent* task = readdir(tasks); task != nullptr && all; task = readdir(tasks)) {
+  for (const dirent* task = readdir(tasks); task != nullptr && all != Blocks::No; task = readdir(tasks)) {
     if (task->d_name[0] == '.') continue;
     snprintf(path, sizeof path, "/proc/%d/task/%s/status", static_cast<int>(pid), task->d_name);
     const SmallFile status(path);
     if (status.length == 0 || status.text().find("\nState:\tZ") != std::string_view::npos) continue;  // gone
     ++seen;
-    all = blocks(status.text(), pid, task->d_name, signal);
+    const Blocks one = blocks(status.text(), pid, task->d_name, signal);
+    if (one != Blocks::Yes) all = one;
   }
   closedir(tasks);
-  return all && seen > 0;
+  return seen > 0 ? all : Blocks::No;
 }
 
 }  // namespace
@@ -164,10 +171,12 @@ std::optional<ProcessSignals> look_at_process(pid_t pid) noexcept {
 }
 
 bool all_threads_block(pid_t pid, int signal) noexcept {
-  // One of the guard's own may be at work for the moment.
-  for (int look = 0; look < 3; ++look) {
-    if (look_at_threads(pid, signal)) return true;
-    sched_yield();
+  // One of the guard's own may be at work for the moment, as when pressure has just risen.
+  constexpr timespec kNap{0, 1'000'000};
+  for (int look = 0; look < 50; ++look) {
+    const Blocks all = look_at_threads(pid, signal);
+    if (all != Blocks::InPassing) return all == Blocks::Yes;
+    syscall(SYS_clock_nanosleep, CLOCK_MONOTONIC, 0, &kNap, nullptr);
   }
   return false;
 }

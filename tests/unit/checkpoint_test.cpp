@@ -108,7 +108,8 @@ TEST_CASE("a checkpoint's signal is sent and not waited for, or not sent where n
       CHECK(happens([] { return value == static_cast<int>(PressureLevel::Critical); }));
       sigaction(SIGUSR2, &before, nullptr);
     } else {
-      CHECK(contains(fixture.records()[0], "by=signal outcome=not_sent code=12 duration_ms=0 reason=no_handler"));
+      CHECK(contains(fixture.records()[0], "by=signal outcome=not_sent code=12 "));
+      CHECK(contains(fixture.records()[0], " reason=no_handler"));
       CHECK(value == -1);
     }
   }

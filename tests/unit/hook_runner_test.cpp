@@ -195,7 +195,8 @@ TEST_CASE("a signal that nobody handles is not sent, and the log says so", "[hoo
   config.signal = SignalAction{SIGUSR2, SignalTarget::Self, true};
   const auto hook = fixture.hook(config);
   CHECK(fixture.run(hook) == HookOutcome::NotSent);
-  CHECK(contains(fixture.host.posted("hook_end").back(), " outcome=not_sent code=12 duration_ms=0 reason=no_handler"));
+  CHECK(contains(fixture.host.posted("hook_end").back(), " outcome=not_sent code=12 "));
+  CHECK(contains(fixture.host.posted("hook_end").back(), " reason=no_handler"));
   CHECK(hook->gate.failures() == 1);
 }
 
