@@ -5,6 +5,7 @@
 #include "core/memory_error.h"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -119,8 +120,8 @@ class FakeDevice final : public Device {
     return chunks_.size();
   }
 
-  int trims = 0, allocations = 0;
-  int trims_in_vain = 0;  // only that trim, by its number, and later ones give back what is cached
+  std::atomic<int> trims{0}, allocations{0};  // calls
+  int trims_in_vain = 0;                      // only that trim, by its number, and later ones give back what is cached
   bool fails_allocations = false, fails_copies = false, fails_frees = false, has_host_memory = true;
 
  private:
