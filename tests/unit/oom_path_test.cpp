@@ -63,6 +63,29 @@ TEST_CASE("a request that fits after readings and trims is no refusal", "[oom_pa
   REQUIRE(f.records("oom_refused").empty());
 }
 
+TEST_CASE("an absurd request trims nothing", "[oom_path]") {
+  OomFixture f(OomFixture::with(OomPolicy::Fail));
+  f.guard.pools().add(0x77, 0);
+  f.device.pools_used = true;
+  f.reader.pools[0x77] = 1_GiB;
+  REQUIRE(f.ask(3_GiB) == Answer::Refused);
+  REQUIRE(f.reader.pool_trims == 0);
+}
+
+TEST_CASE("a deferred request that is served after a trim is forgotten too", "[oom_path]") {
+  OomFixture f(OomFixture::with(OomPolicy::Fail, Defer::Always));
+  f.guard.pools().add(0x77, 0);
+  f.device.pools_used = true;
+  f.reader.pools[0x77] = f.reader.pools_in_use = 2_GiB;
+  f.guard.read_bounded(f.device);
+  REQUIRE(f.ask(1_GiB) == Answer::Refused);
+  f.reader.pools_in_use = 0;  // flushes its cache
+  REQUIRE(f.ask(1_GiB) == Answer::Served);
+  f.take(1_GiB);
+  REQUIRE(f.ask(1_GiB) == Answer::Refused);
+  REQUIRE(has(f.records("oom_refused").back(), "deferred=1"));
+}
+
 TEST_CASE("a call that fails otherwise after a rescue still ends its refusal in the log", "[oom_path]") {
   OomFixture f(OomFixture::with(OomPolicy::Fail));
   f.take(2_GiB);

@@ -196,7 +196,7 @@ TEST_CASE("what is charged beyond the budget, or a lower budget, takes the senti
     SentinelFixture f(wanted);
     f.guard.place_sentinel(f.device);
     f.device.memory.add_unseen(1500_MiB);
-    f.device.sentinel.stay_within(f.device);
+    f.tend_after(seconds(0));
     REQUIRE_FALSE(f.device.memory.over_budget());
     REQUIRE(f.held() >= 2_GiB - 1500_MiB - 64_MiB);
     f.guard.set_budget(f.device, 1600_MiB);
@@ -218,6 +218,14 @@ TEST_CASE("a context that is being made finds room in the budget and on the card
   }
   f.tend_after(seconds(60));
   REQUIRE(f.held() == 2_GiB);
+}
+
+TEST_CASE("a context for which only the card has no room finds it too", "[sentinel]") {
+  SentinelFixture f({1_GiB, false}, false, 8_GiB);
+  f.guard.place_sentinel(f.device);
+  f.reader.card_free = 0;
+  REQUIRE(f.guard.room_for_context(f.device));
+  REQUIRE(f.held() == 1_GiB - round_up(kContextEstimate, SentinelKeeper::kChunkBytes));
 }
 
 TEST_CASE("a sentinel that is not in a context's way stays", "[sentinel]") {
