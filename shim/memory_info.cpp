@@ -8,15 +8,13 @@ namespace vramguard::entry {
 
 namespace {
 
-bool shows_budget(const Guard& guard) { return guard.config().virtualize != Virtualize::None && !guard.observes(); }
-
 // One of the outputs may be missing; the driver has filled in the others.
 template <typename Size>
 CUresult memory_info(CUresult (*DriverFunctions::*function)(Size*, Size*), Size* free_bytes, Size* total_bytes) {
   const CUresult result = forward(function, free_bytes, total_bytes);
   if (result != CUDA_SUCCESS) return result;
   const CurrentDevice where = current_device();
-  if (!where || !shows_budget(*where.guard)) return result;
+  if (!where || !shows_budget(where.guard->config(), false)) return result;
   const auto seen = visible_memory(*where.guard, *where.device, total_bytes != nullptr ? *total_bytes : kUnlimitedBytes,
                                    free_bytes != nullptr ? *free_bytes : kUnlimitedBytes);
   if (!seen) return result;
@@ -30,7 +28,8 @@ CUresult total_memory(CUresult (*DriverFunctions::*function)(Size*, CUdevice), S
   const CUresult result = forward(function, bytes, ordinal);
   Guard* guard = vramguard::guard();
   GuardedDevice* device = guard != nullptr ? guard->device(ordinal) : nullptr;
-  if (result != CUDA_SUCCESS || bytes == nullptr || device == nullptr || !shows_budget(*guard)) return result;
+  if (result != CUDA_SUCCESS || bytes == nullptr || device == nullptr || !shows_budget(guard->config(), false))
+    return result;
   *bytes = static_cast<Size>(std::min<Bytes>(*bytes, device->memory.budget()));
   return result;
 }

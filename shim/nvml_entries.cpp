@@ -73,7 +73,7 @@ Bytes configured_budget(const GuardConfig& config, nvmlDevice_t device, const st
 // What the program may see of a card of which NVML says this; nothing where that is the card itself.
 std::optional<VisibleMemory> visible(nvmlDevice_t device, Bytes total, Bytes free) noexcept try {
   const Configuration* read = configuration();
-  if (read == nullptr || !read->usable || read->config.virtualize != Virtualize::All) return std::nullopt;
+  if (read == nullptr || !read->usable || !shows_budget(read->config, true)) return std::nullopt;
   const std::string uuid = uuid_of(device);
   Guard* guard = vramguard::guard();
   GuardedDevice* guarded = guard != nullptr ? guarded_device(*guard, uuid) : nullptr;

@@ -8,6 +8,12 @@
 
 namespace vramguard {
 
+// An observed program sees the card.
+inline bool shows_budget(const GuardConfig& config, bool by_nvml) noexcept {
+  if (config.mode == Mode::Observe) return false;
+  return by_nvml ? config.virtualize == Virtualize::All : config.virtualize != Virtualize::None;
+}
+
 struct VisibleMemory {
   Bytes total, free;
 };

@@ -33,6 +33,14 @@ TEST_CASE("NVML shows the budget and what is free of it, as the driver does") {
   CHECK(line_of(run, "info") == "info 0 " + std::to_string(free) + " " + std::to_string(2_GiB));
 }
 
+TEST_CASE("NVML shows an observed program the card") {
+  Host host;
+  const Run run =
+      host.run(program("kinds"), {}, {.budget = "2GiB", .env = {{"VRAMGUARD_MODE", "observe"}}, .input = kScript});
+  REQUIRE(run.exit_status == 0);
+  CHECK(line_of(run, "nvml") == numbers(8_GiB, 8_GiB - 520_MiB - 100_MiB - 32_MiB));
+}
+
 TEST_CASE("NVML never shows more than the card has") {
   Host host;
   host.simctl({"neighbour", "0", "7GiB"});
