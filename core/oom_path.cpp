@@ -186,8 +186,10 @@ bool OomAttempt::run_hooks() noexcept {
     if (!path_.services_.hooks.any(HookEvent::Oom)) return false;
     owns_round_ = path_.round_.try_begin();
     if (!owns_round_) return follow_round();
+    const bool missed_one = a_hook_has_ended();
     hooks_ = path_.services_.hooks.of(HookEvent::Oom);
     if (follows_round_) next_hook_ = path_.round_.stopped_at();
+    if (missed_one) return true;
   }
   if (run_next_hook()) return true;
   end_round();
