@@ -143,6 +143,8 @@ TEST_CASE("without memory for a record the allocation is not counted, and nothin
 TEST_CASE("a refusal is a pair of records, and critical only for what the whole budget could hold", "[guard]") {
   GuardFixture f;
   f.reader.card_free = 9_GiB;
+  auto page = f.device.memory.reserve(kPageBytes);
+  REQUIRE(f.device.memory.settle(*page, Holder::Physical, kPageBytes));
   f.device.memory.evaluate_pressure(f.clock.now());
   const auto refused = [&](Bytes bytes) {
     OomAttempt attempt(f.device.oom, {.api = "cuMemAlloc_v2", .bytes = bytes, .worst = bytes});
@@ -156,7 +158,7 @@ TEST_CASE("a refusal is a pair of records, and critical only for what the whole 
   REQUIRE(f.records("oom_refused").size() == 2);
   const std::string returned = f.records("oom_returned").at(0);
   REQUIRE(has(returned, "api=cuMemAlloc_v2"));
-  REQUIRE(has(returned, "request_bytes=3221225472 short_bytes=1073741824"));
+  REQUIRE(has(returned, "request_bytes=3221225472 short_bytes=1075838976"));
   REQUIRE(has(returned, "device_free_bytes=9663676416 scope=budget policy=fail"));
 }
 

@@ -191,27 +191,26 @@ TEST_CASE("those who wait are served in order, and newcomers that fit go ahead",
     while (f.device.memory.stats().refusals < count) std::this_thread::yield();
     std::this_thread::sleep_for(milliseconds(50));  // until it is in the line
   };
-  std::atomic<int> order{0};
-  int first = 0, second = 0;
+  std::atomic<int> served{0};
   std::thread wants_much([&] {
-    if (f.ask(100_MiB) == Answer::Served) first = ++order;
+    if (f.ask(100_MiB) == Answer::Served) ++served;
   });
   wait_for_refusals(1);
   std::thread wants_little([&] {
-    if (f.ask(50_MiB) == Answer::Served) second = ++order;
+    if (f.ask(50_MiB) == Answer::Served) ++served;
   });
   wait_for_refusals(2);
   f.give_back(60_MiB);
   std::this_thread::sleep_for(milliseconds(20));
-  const int served_too_early = order;
+  const int served_too_early = served;
   const Answer newcomer = f.ask(10_MiB);
   f.give_back(100_MiB);  // enough for both: the second is woken when the first leaves
   wants_much.join();
   wants_little.join();
   REQUIRE(served_too_early == 0);
   REQUIRE(newcomer == Answer::Served);
-  REQUIRE(first == 1);
-  REQUIRE(second == 2);
+  REQUIRE(served == 2);
+  REQUIRE(has(f.records("oom_recovered").at(0), "request_bytes=104857600"));
 }
 
 TEST_CASE("checkpoint-and-fail: once in a process, then returned; not for what is absurd", "[oom_policies]") {
