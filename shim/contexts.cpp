@@ -1,5 +1,6 @@
 // Contexts: each takes about half a GiB that no allocation call shows, and takes its linear memory along when it ends.
 #include "shim/current_device.h"
+#include "shim/streams.h"
 
 namespace vramguard::entry {
 
@@ -38,6 +39,7 @@ template <typename Call>
 CUresult destroy(CUcontext context, Call&& call) {
   Guard* guard = vramguard::guard();
   const std::uint64_t youngest = guard != nullptr ? guard->sequence() : 0;
+  streams_end();
   const CUresult result = call();
   if (result == CUDA_SUCCESS && guard != nullptr) {
     guard->context_destroyed(reinterpret_cast<ContextHandle>(context), youngest);
@@ -51,6 +53,7 @@ CUresult end_primary(CUdevice ordinal, Call&& call) {
   Guard* guard = vramguard::guard();
   GuardedDevice* device = guarded(guard, ordinal);
   const std::uint64_t youngest = guard != nullptr ? guard->sequence() : 0;
+  streams_end();
   const CUresult result = call();
   if (result == CUDA_SUCCESS && device != nullptr && !primary_is_alive(ordinal)) {
     guard->primary_context_gone(*device, youngest);

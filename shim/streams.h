@@ -18,7 +18,11 @@ inline constexpr StreamForm kPerThreadStreams{&DriverQueries::cuStreamIsCapturin
 bool is_capturing(const StreamForm& form, abi::CUstream stream) noexcept;
 
 // The device that work on `stream` runs on; null where nobody can tell, as without a current context for the default
-// stream. No driver call where the program sees one device only; otherwise 20 to 60 ns.
+// stream. No driver call where the program sees one device only, or for the stream that the thread used last; otherwise
+// 20 to 60 ns.
 GuardedDevice* device_of_stream(Guard& guard, const StreamForm& form, abi::CUstream stream) noexcept;
+
+// Streams are about to end, one by itself or all of a context: their handles may come to mean others.
+void streams_end() noexcept;
 
 }  // namespace vramguard

@@ -11,6 +11,10 @@ extern "C" {
 /* Thread-local data lives in the preloaded part alone: a host may have used up the static TLS that a library loaded
  * later would need. */
 struct vg_thread_state {
+  /* The stream that this thread used last and the device it was found on, while no stream has ended since. */
+  const void* stream;
+  uint64_t streams_ended;
+  int stream_device;
   int captures;       /* streams that this thread began to capture and has not ended */
   int in_driver_call; /* this thread is inside a driver call that we made: whatever comes back to us passes uncounted */
 };

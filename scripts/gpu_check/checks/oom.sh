@@ -19,6 +19,17 @@ end_neighbour() {
   wait "$neighbour" 2>/dev/null
 }
 
+# Five seconds after NAME was told that there is no memory.
+end_neighbour_after_refusal() {
+  local tries
+  for ((tries = 0; tries < 300; ++tries)); do
+    log_has "$1" oom_refused && break
+    sleep 0.2
+  done
+  sleep 5
+  kill "$neighbour" 2>/dev/null
+}
+
 # ended NAME STATUS LAST: the program ended with that status, and its last words were these.
 ended() { [[ $(<"$work/$1.rc") == "$2" ]] && grep -q "^$3" "$work/$1.out"; }
 recovered_by() { grep -q " ev=oom_recovered .* by=$2 " "$work/$1.log" 2>/dev/null; }
@@ -45,9 +56,10 @@ check_oom() {
       rescued oom_hook hook 'an oom hook stops a neighbour'
       end_neighbour
     fi
-    if with_neighbour fill "$(bytes_of_gib 4)" 12; then
+    if with_neighbour fill "$(bytes_of_gib 4)" 120; then
+      end_neighbour_after_refusal oom_wait &
       VRAMGUARD_POLICY=wait-and-retry guarded oom_wait 10GiB "${train[@]}"
-      rescued oom_wait wait 'wait-and-retry until a neighbour ends'
+      rescued oom_wait wait 'wait-and-retry until a neighbour ends after 5 s'
       end_neighbour
     fi
     check_sentinel_of_torch

@@ -238,6 +238,10 @@ static int looks(const struct words* words) {
     CUcontext context = NULL;
     cu.cuDevicePrimaryCtxRetain(&context, (CUdevice)number(words, 1));
     printf("%d", cu.cuCtxSetCurrent(context));
+  } else if (is(words, "stream")) { /* another one, in the current context; whether it has the same handle */
+    const CUstream before = stream;
+    printf("%d ", cu.cuStreamDestroy_v2(stream));
+    printf("%d %d", cu.cuStreamCreate(&stream, 1), stream == before);
   } else if (is(words, "init")) {
     printf("%d", cu.cuInit(0));
   } else {
