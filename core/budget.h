@@ -10,6 +10,12 @@ namespace vramguard {
 
 constexpr Bytes kUnlimitedBytes = UINT64_MAX;
 
+// What is left of `budget`: 0 when over it, kUnlimitedBytes without one.
+constexpr Bytes free_of(Bytes budget, Bytes used) noexcept {
+  if (budget == kUnlimitedBytes) return kUnlimitedBytes;
+  return budget > used ? budget - used : 0;
+}
+
 // Thread-safe and lock-free. Counts also while unlimited, so that a budget set later starts from the truth.
 class Budget {
  public:

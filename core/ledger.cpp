@@ -30,11 +30,6 @@ Bytes least_of(Bytes requested) noexcept {
   return worst - std::min(worst, kSharedEdge);
 }
 
-Bytes free_of(Bytes budget, Bytes used) noexcept {
-  if (budget == kUnlimitedBytes) return kUnlimitedBytes;
-  return budget > used ? budget - used : 0;
-}
-
 }  // namespace
 
 Ledger::Ledger(Bytes budget, Wake wake, void* wake_context) noexcept
@@ -252,59 +247,6 @@ void Ledger::remeasured(Step charged, Step used) noexcept {
   if (charged.after < charged.before) give_back(charged.before - charged.after);
 }
 
-void Ledger::settle_sentinel(Reservation& reservation) noexcept {
-  sentinel_.fetch_add(std::exchange(reservation.bytes_, 0));
-  reservation.end();
-}
-
-void Ledger::release_sentinel(Bytes bytes) noexcept {
-  sentinel_.fetch_sub(bytes);
-  give_back(bytes);
-}
-
-void Ledger::set_budget(Bytes budget) noexcept {
-  budget_bytes_.store(budget);
-  apply_limit();
-  request_wake();
-}
-
-void Ledger::set_ceiling(Bytes admitted_at_most) noexcept {
-  if (ceiling_.exchange(admitted_at_most) != admitted_at_most) apply_limit();
-}
-
-void Ledger::observe() noexcept {
-  observing_.store(true);
-  apply_limit();
-}
-
-void Ledger::apply_limit() noexcept {
-  const std::lock_guard lock(measured_mutex_);  // two changes at once must not leave the older one behind
-  budget_.set_limit(observing_.load() ? kUnlimitedBytes : std::min(budget_bytes_.load(), ceiling_.load()));
-  room_.made();
-}
-
-bool Ledger::ceiling_is_lower(Bytes bytes) const noexcept {
-  const Bytes limit = budget(), admitted_now = admitted();
-  return ceiling_.load() < limit && admitted_now <= limit && bytes <= limit - admitted_now;
-}
-
-Bytes Ledger::excess() const noexcept {
-  const Bytes limit = budget_.limit(), admitted_now = admitted();
-  return admitted_now - std::min(admitted_now, limit);
-}
-
-Bytes Ledger::unreserved() const noexcept { return free_of(budget_.limit(), admitted()); }
-
-Bytes Ledger::short_of(Bytes bytes) const noexcept {
-  const Bytes room = unreserved();
-  return bytes > room ? bytes - room : 0;
-}
-
-Bytes Ledger::would_be_short_of(Bytes bytes) const noexcept {
-  const Bytes room = free_of(std::min(budget(), ceiling_.load()), admitted());
-  return bytes > room ? bytes - room : 0;
-}
-
 void Ledger::count_refusal() noexcept { statistics_.count_refusal(); }
 Bytes Ledger::linear() const noexcept { return linear_.load(); }
 Bytes Ledger::held(Holder holder) const noexcept { return held_[static_cast<std::size_t>(holder)].load(); }
@@ -323,49 +265,5 @@ Bytes Ledger::admitted() const noexcept { return budget_.admitted(); }
 Statistics::Snapshot Ledger::stats() const noexcept { return statistics_.snapshot(); }
 void Ledger::reset_peak() noexcept { statistics_.reset_peak(); }
 std::uint64_t Ledger::inconsistencies() const noexcept { return budget_.inconsistencies() + pages_.uncounted(); }
-
-void Ledger::compare_with_boundaries(Bytes used) noexcept {
-  if (used < quiet_from_.load() || used > quiet_to_.load()) request_wake();
-}
-
-void Ledger::request_wake() noexcept {
-  if (!wake_requested_.exchange(true) && wake_ != nullptr) wake_(wake_context_);
-}
-
-void Ledger::set_thresholds(const PressureConfig& config) noexcept { thresholds_ = config; }
-
-void Ledger::oom_was_returned(MonotonicTime now) noexcept {
-  const MonotonicTime::rep at = now.time_since_epoch().count();
-  MonotonicTime::rep last = last_oom_.load();
-  while (last < at && !last_oom_.compare_exchange_weak(last, at)) {
-  }
-  request_wake();
-}
-
-std::optional<PressureTransition> Ledger::evaluate_pressure(MonotonicTime now) noexcept {
-  // Before anything is read: a change that comes after the reading finds the request withdrawn and makes a new one.
-  wake_requested_.exchange(false);
-
-  const Bytes limit = budget();
-  if (limit != tracker_.boundaries().budget) tracker_.set_boundaries(compile(thresholds_, limit));
-  if (const MonotonicTime::rep last_oom = last_oom_.load(); last_oom != last_oom_seen_) {
-    last_oom_seen_ = last_oom;
-    tracker_.oom_returned(MonotonicTime(MonotonicTime::duration(last_oom)));
-  }
-  const Bytes used_now = used();
-  std::optional<PressureTransition> transition = tracker_.evaluate(now, free_of(limit, used_now));
-  if (transition) transition->used = used_now;
-  level_.store(tracker_.published());
-
-  const PressureTracker::QuietRange quiet = tracker_.quiet_range();
-  quiet_from_.store(limit > quiet.most ? limit - quiet.most : 0);
-  quiet_to_.store(quiet.least == 0 || limit == kUnlimitedBytes ? UINT64_MAX : limit - quiet.least);
-  // A change between the reading and the new boundaries was compared with the old ones.
-  compare_with_boundaries(used());
-  return transition;
-}
-
-MonotonicTime Ledger::next_evaluation() const noexcept { return tracker_.next_deadline(); }
-PressureLevel Ledger::pressure_level() const noexcept { return level_.load(); }
 
 }  // namespace vramguard

@@ -199,10 +199,9 @@ TEST_CASE("calls that name another device than the current one are charged there
 
 TEST_CASE("a stream that ends is forgotten: the next one with its handle may be another device's") {
   Host host({"8GiB", "8GiB"});
-  const Run run =
-      host.run(program("kinds"), {},
-               {.budget = "2GiB",
-                .input = "init\ndevice 0\nasync 1000\nasync 1000\ncurrent 1\nstream\nasync 1000\nused\n"});
+  const Run run = host.run(
+      program("kinds"), {},
+      {.budget = "2GiB", .input = "init\ndevice 0\nasync 1000\nasync 1000\ncurrent 1\nstream\nasync 1000\nused\n"});
   REQUIRE(run.exit_status == 0);
   CHECK(run.lines().at(5) == "stream 0 0 1");
   CHECK(run.lines().at(7) == "used " + used(32_MiB));
