@@ -22,6 +22,10 @@ namespace vramguard {
 // Spilled: such memory in place of linear memory that did not fit.
 enum class AllocationKind : std::uint8_t { Linear, Managed, Uncharged, Spilled, Array };
 
+constexpr bool is_on_host(AllocationKind kind) noexcept {
+  return kind == AllocationKind::Uncharged || kind == AllocationKind::Spilled;
+}
+
 struct AllocationRecord {
   Bytes bytes;
   std::uint8_t device;

@@ -1,5 +1,7 @@
 #include "core/checkpoint.h"
 
+#include <memory>
+#include <thread>
 #include <vector>
 
 #include "core/signal_sender.h"
@@ -9,6 +11,7 @@ namespace vramguard {
 namespace {
 
 constexpr const char* kHookName = "checkpoint";
+constexpr auto kLookAgain = std::chrono::milliseconds(1);
 
 }  // namespace
 
@@ -17,14 +20,21 @@ void Checkpoint::set_callback(Callback callback) noexcept {
   callback_.swap(callback);
 }
 
+void Checkpoint::wait_for_end() const noexcept {
+  while (!inside() && running_.load() > 0) std::this_thread::sleep_for(kLookAgain);
+}
+
 void Checkpoint::run(OomHost& host, const HookFacts& facts) noexcept try {
   Callback callback;
   {
     const std::lock_guard lock(mutex_);
     callback = callback_;
+    running_.fetch_add(1);
   }
+  const auto over = [this](void*) { running_.fetch_sub(1); };
+  const std::unique_ptr<void, decltype(over)> until_return(this, over);
   const bool any = callback || !config_.checkpoint.empty() || config_.checkpoint_signal;
-  if (!any || inside_.has_this_thread() || (done_.exchange(true) && !repeats())) return;
+  if (!any || inside() || (done_.exchange(true) && !repeats())) return;
   const ThreadSet::Member inside(inside_);
   if (callback) {
     run_callback(callback, host, facts);

@@ -25,6 +25,10 @@ class Checkpoint {
 
   // Replaces the command or signal of the configuration; null: those again.
   void set_callback(Callback callback) noexcept;
+  // Returns when no callback is running any more, but for a call from within one.
+  void wait_for_end() const noexcept;
+  // The calling thread is inside a callback of it.
+  bool inside() const noexcept { return inside_.has_this_thread(); }
   bool repeats() const noexcept { return times_ == Times::Each; }
   // A command or a callback is run to its end, or for checkpoint_timeout; a signal is sent and nothing waited for.
   void run(OomHost& host, const HookFacts& facts) noexcept;
@@ -41,6 +45,7 @@ class Checkpoint {
   const Clock& clock_;
   const Times times_;
   ThreadSet inside_;
+  std::atomic<unsigned> running_{0};  // of callbacks
   HookEnvironment environment_;
   std::atomic<bool> done_{false};
   std::mutex mutex_;

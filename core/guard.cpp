@@ -135,7 +135,10 @@ void Guard::remember_array(GuardedDevice& device, ContextId context, std::uint64
 
 void Guard::remember(AllocationTable& table, std::uint64_t key, const AllocationRecord& record) noexcept {
   const AllocationTable::Insertion inserted = table.insert(key, record);
-  if (inserted.displaced) forget(key, *inserted.displaced);
+  if (inserted.displaced) {
+    if (is_on_host(inserted.displaced->kind) && !is_on_host(record.kind)) host_ranges_.remove(key);
+    forget(key, *inserted.displaced);
+  }
   if (inserted.stored) return;
   guard_failed("allocation table", "no memory to note an allocation; it is not counted");
   forget(key, record);
@@ -155,7 +158,6 @@ void Guard::forget(std::uint64_t address, const AllocationRecord& record) noexce
       spill_.give_back(record.bytes);
       [[fallthrough]];
     case AllocationKind::Uncharged:
-      host_ranges_.remove(address);
       where->uncharged_live.fetch_sub(1, std::memory_order_relaxed);
       return;
     case AllocationKind::Array:
@@ -168,6 +170,7 @@ void Guard::forget(std::uint64_t address, const AllocationRecord& record) noexce
 // here or its burial sees the record.
 void Guard::put_back(std::uint64_t address, const AllocationRecord& record) noexcept {
   AllocationTable& table = table_of(record.kind);
+  if (is_on_host(record.kind)) keep_on_host({address, record.bytes});
   const AllocationTable::Insertion inserted = table.insert(address, record);
   if (inserted.displaced) forget(address, *inserted.displaced);
   if (!inserted.stored) return forget(address, record);
@@ -178,10 +181,13 @@ void Guard::put_back(std::uint64_t address, const AllocationRecord& record) noex
 
 void Guard::remember_on_host(GuardedDevice& device, AllocationKind kind, ContextId context,
                              AddressRange range) noexcept {
-  if (!host_ranges_.add(range.address, range.bytes)) {
-    guard_failed("managed", "no memory to note managed memory on the host; a prefetch will move it to the device");
-  }
+  keep_on_host(range);
   remember(device, kind, context, range);
+}
+
+void Guard::keep_on_host(AddressRange range) noexcept {
+  if (host_ranges_.add(range.address, range.bytes)) return;
+  guard_failed("managed", "no memory to note managed memory on the host; a prefetch will move it to the device");
 }
 
 void Guard::kept_on_host(GuardedDevice& device, ContextId context, AddressRange range, const char* api) noexcept {

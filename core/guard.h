@@ -52,7 +52,11 @@ class Guard final : private BackgroundThread::Work {
   void remember(GuardedDevice& device, AllocationKind kind, ContextId context, AddressRange range) noexcept;
   // A free takes the record out before it enters the driver (afterwards another thread may own the same address), then
   // either lets it go, which gives its bytes back, or puts it back because the driver refused.
-  std::optional<AllocationRecord> take(std::uint64_t address) noexcept { return allocations_.take(address); }
+  std::optional<AllocationRecord> take(std::uint64_t address) noexcept {
+    const std::optional<AllocationRecord> record = allocations_.take(address);
+    if (record && is_on_host(record->kind)) host_ranges_.remove(address);
+    return record;
+  }
   void forget(std::uint64_t address, const AllocationRecord& record) noexcept;
   void put_back(std::uint64_t address, const AllocationRecord& record) noexcept;
   // The youngest allocation's number: what a context that dies now can have owned.
@@ -133,7 +137,9 @@ class Guard final : private BackgroundThread::Work {
   void set_budget(GuardedDevice& device, Bytes budget) noexcept;
   // Called with each published change of pressure, on the guard's thread. False: no memory for it.
   using PressureListener = std::function<void(const DeviceInfo&, const PressureTransition&)>;
-  bool add_pressure_listener(PressureListener listener) noexcept;
+  bool add_pressure_listener(PressureListener listener, std::uint64_t key = 0) noexcept;
+  // All that were added under `key`. Returns when none of them is running any more, but for a call from within one.
+  bool remove_pressure_listeners(std::uint64_t key) noexcept;
 
   // --- records
   // Something in the guard itself went wrong; the call went to the driver. Once per `where`.
@@ -150,6 +156,7 @@ class Guard final : private BackgroundThread::Work {
  private:
   MonotonicTime run(MonotonicTime now) noexcept override;
   void leave(MonotonicTime now) noexcept override { run(now); }
+  void keep_on_host(AddressRange range) noexcept;
   void remember(AllocationTable& table, std::uint64_t key, const AllocationRecord& record) noexcept;
   AllocationTable& table_of(AllocationKind kind) noexcept {
     return kind == AllocationKind::Array ? arrays_ : allocations_;
@@ -183,6 +190,7 @@ class Guard final : private BackgroundThread::Work {
   std::optional<PressureTransition> evaluate_pressure(GuardedDevice& device, MonotonicTime now,
                                                       const char*& scope) noexcept;
   void publish(GuardedDevice& device, const PressureTransition& change, const char* scope, AskDriver ask) noexcept;
+  void tell_listeners(const GuardedDevice& device, const PressureTransition& change) noexcept;
   void run_pressure_hooks(GuardedDevice& device, const PressureTransition& change, const char* scope) noexcept;
   void tend_sentinel(GuardedDevice& device) noexcept;
   bool watches_card(const GuardedDevice& device) const noexcept;
@@ -214,7 +222,8 @@ class Guard final : private BackgroundThread::Work {
   std::atomic<MonotonicTime::rep> unsettled_until_{MonotonicTime::min().time_since_epoch().count()};
   ContextTable contexts_;
   std::mutex listeners_mutex_;
-  std::vector<PressureListener> listeners_;
+  std::vector<std::pair<std::uint64_t, PressureListener>> listeners_;
+  ThreadSet listening_;
   std::atomic<unsigned> own_threads_{0};
   BackgroundThread thread_{"vramguard", own_threads_};
   Watchdog watchdog_{own_threads_, [](void* self) noexcept { static_cast<Guard*>(self)->look_at_devices(); }, this};

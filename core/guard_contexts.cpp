@@ -61,7 +61,10 @@ void Guard::bury(const Context& context, std::uint64_t up_to_sequence) noexcept 
 void Guard::bury_in(AllocationTable& table, ContextId context, std::uint64_t up_to_sequence) noexcept {
   for (bool complete = false; !complete;) {
     const AllocationTable::Taken dead = table.take_all_of_context(context, up_to_sequence);
-    for (const auto& [address, record] : dead.allocations) forget(address, record);
+    for (const auto& [address, record] : dead.allocations) {
+      if (is_on_host(record.kind)) host_ranges_.remove(address);
+      forget(address, record);
+    }
     complete = dead.complete || dead.allocations.empty();
   }
 }

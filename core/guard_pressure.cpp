@@ -1,5 +1,6 @@
 // Publishes the pressure of each device, runs what is to run at it, and keeps the card in view.
 #include <algorithm>
+#include <thread>
 
 #include "core/guard.h"
 #include "core/pressure_scope.h"
@@ -72,13 +73,18 @@ void Guard::publish(GuardedDevice& device, const PressureTransition& change, con
   log_.post(record);
   if (ask == AskDriver::No) return;  // the program is ending
   run_pressure_hooks(device, change, scope);
-  std::vector<PressureListener> listeners;
+  tell_listeners(device, change);
+}
+
+void Guard::tell_listeners(const GuardedDevice& device, const PressureTransition& change) noexcept {
+  const ThreadSet::Member listening(listening_);
+  std::vector<std::pair<std::uint64_t, PressureListener>> listeners;
   try {
     const std::lock_guard lock(listeners_mutex_);
     listeners = listeners_;
   } catch (...) {
   }
-  for (const PressureListener& listener : listeners) {
+  for (const auto& [key, listener] : listeners) {
     try {
       listener(device.info, change);
     } catch (...) {  // the program's own affair, and not on its thread
@@ -103,12 +109,22 @@ void Guard::run_pressure_hooks(GuardedDevice& device, const PressureTransition& 
   }
 }
 
-bool Guard::add_pressure_listener(PressureListener listener) noexcept try {
+bool Guard::add_pressure_listener(PressureListener listener, std::uint64_t key) noexcept try {
   const std::lock_guard lock(listeners_mutex_);
-  listeners_.push_back(std::move(listener));
+  listeners_.emplace_back(key, std::move(listener));
   return true;
 } catch (...) {
   return false;
+}
+
+bool Guard::remove_pressure_listeners(std::uint64_t key) noexcept {
+  std::size_t removed = 0;
+  {
+    const std::lock_guard lock(listeners_mutex_);
+    removed = std::erase_if(listeners_, [=](const auto& entry) { return entry.first == key; });
+  }
+  while (!listening_.has_this_thread() && listening_.any()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return removed > 0;
 }
 
 bool Guard::watches_card(const GuardedDevice& device) const noexcept {

@@ -37,7 +37,8 @@ void Guard::would_be_refused(GuardedDevice& device, const OomRequest& request) n
 }
 
 void Guard::oom_returned(GuardedDevice& device, const OomRequest& request, RefusalScope scope) noexcept {
-  if (request.bytes <= device.info.total_bytes) device.card_pressure.oom_was_returned(clock_.now());
+  const bool card_is_full = scope != RefusalScope::Budget && request.bytes <= device.info.total_bytes;
+  if (card_is_full) device.card_pressure.oom_was_returned(clock_.now());
   int none = 0;
   if (first_oom_.state.compare_exchange_strong(none, 1)) {
     first_oom_.requested = request.bytes;

@@ -1,6 +1,7 @@
 #include "core/hook.h"
 
 #include <algorithm>
+#include <iterator>
 
 namespace vramguard {
 
@@ -22,9 +23,32 @@ bool HookList::add(HookConfig config, HookCallback callback) noexcept try {
   return false;
 }
 
-bool HookList::remove(std::string_view name) noexcept {
+HookList::Hooks HookList::remove(std::string_view name) noexcept try {
   const std::lock_guard lock(mutex_);
-  return std::erase_if(hooks_, [&](const std::shared_ptr<Hook>& hook) { return hook->config.name == name; }) > 0;
+  return take_out(name);
+} catch (...) {
+  return {};
+}
+
+bool HookList::replace(HookConfig config, HookCallback callback, Hooks& removed) noexcept try {
+  auto hook = std::make_shared<Hook>(std::move(config), std::move(callback));
+  const std::lock_guard lock(mutex_);
+  hooks_.reserve(hooks_.size() + 1);
+  removed = take_out(hook->config.name);
+  hooks_.push_back(std::move(hook));
+  return true;
+} catch (...) {
+  return false;
+}
+
+// Memory first, so that nothing is taken that cannot be handed over.
+HookList::Hooks HookList::take_out(std::string_view name) {
+  const auto matches = [&](const std::shared_ptr<Hook>& hook) { return hook->callback && hook->config.name == name; };
+  Hooks taken;
+  std::copy_if(hooks_.begin(), hooks_.end(), std::back_inserter(taken), matches);
+  for (const std::shared_ptr<Hook>& hook : taken) hook->gate.close();
+  std::erase_if(hooks_, matches);
+  return taken;
 }
 
 HookList::Hooks HookList::of(HookEvent event) const noexcept try {

@@ -31,7 +31,11 @@ class HookList {
 
   // In the order of configuration.
   bool add(HookConfig config, HookCallback callback = {}) noexcept;  // false: no memory for it
-  bool remove(std::string_view name) noexcept;                       // whether there was one
+  // Of the hooks that the program registered: takes them out, so that none of them starts any more, and returns them;
+  // one may still be running.
+  Hooks remove(std::string_view name) noexcept;
+  // The same and the new one in their place, in one step. False: no memory for it, and all is as before.
+  bool replace(HookConfig config, HookCallback callback, Hooks& removed) noexcept;
 
   // Those of one event: lowest priority first, then the larger estimate, then the older one.
   Hooks of(HookEvent event) const noexcept;
@@ -43,6 +47,8 @@ class HookList {
   Totals totals() const noexcept;
 
  private:
+  Hooks take_out(std::string_view name);
+
   mutable std::mutex mutex_;
   Hooks hooks_;
 };

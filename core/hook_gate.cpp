@@ -35,6 +35,7 @@ const char* to_string(HookSkip skip) noexcept {
 std::optional<HookSkip> HookGate::begin(const HookConfig& hook, MonotonicTime now, PressureLevel level,
                                         Bytes headroom) noexcept {
   const std::lock_guard lock(mutex_);
+  if (closed_) return HookSkip::Disabled;
   if (hook.once && runs_ > 0) return HookSkip::Once;
   if (running_) return HookSkip::Running;
   const bool cools_down = hook.on != HookEvent::Oom && last_start_ && now - *last_start_ < hook.cooldown;
@@ -62,6 +63,11 @@ void HookGate::end(MonotonicTime now, bool succeeded) noexcept {
   if (++failures_in_a_row_ < kFailuresToHoldBack) return;
   hold_ = hold_.count() == 0 ? kFirstHold : std::min(hold_ * 2, kLongestHold);
   held_back_until_ = now + hold_;
+}
+
+void HookGate::close() noexcept {
+  const std::lock_guard lock(mutex_);
+  closed_ = true;
 }
 
 bool HookGate::running() const noexcept {

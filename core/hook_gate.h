@@ -23,12 +23,15 @@ class HookGate {
   // Three failures in a row keep it from running for 30 s, the next for twice as long, up to ten minutes.
   void end(MonotonicTime now, bool succeeded) noexcept;
 
+  // For a hook that was removed: it never runs again. A run that has begun goes on.
+  void close() noexcept;
   bool running() const noexcept;
   std::uint64_t runs() const noexcept;
   std::uint64_t failures() const noexcept;
 
  private:
   mutable std::mutex mutex_;
+  bool closed_ = false;
   bool running_ = false;
   std::uint64_t runs_ = 0;
   std::uint64_t failures_ = 0;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <thread>
 
 #include "core/signal_sender.h"
 
@@ -152,6 +153,13 @@ HookOutcome HookRun::finish(const Clock& clock, Card card) noexcept {
   host_.post(record);
   hook_->gate.end(now, good);
   return outcome_;
+}
+
+void HookRunner::wait_for_end(const HookList::Hooks& removed) const noexcept {
+  if (inside_hook()) return;
+  for (const std::shared_ptr<Hook>& hook : removed) {
+    while (hook->gate.running()) std::this_thread::sleep_for(milliseconds(1));
+  }
 }
 
 bool HookRunner::may_run(Hook& hook, OomHost& host, const HookFacts& facts) noexcept {

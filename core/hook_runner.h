@@ -86,6 +86,8 @@ class HookRunner {
   // The calling thread is inside a callback of a hook: its own refusals run none.
   bool inside_hook() const noexcept { return inside_.has_this_thread(); }
 
+  // Returns when none of `removed` is running any more, but for a call from within one.
+  void wait_for_end(const HookList::Hooks& removed) const noexcept;
   // Runs an oom hook on the calling thread, until `deadline` at the latest; one that takes longer is ended, but not
   // waited for. nullopt: it was skipped, and the log says why.
   std::optional<HookOutcome> run_now(const std::shared_ptr<Hook>& hook, OomHost& host, const HookFacts& facts,

@@ -50,7 +50,7 @@ class MemoryGuardState final : public std::enable_shared_from_this<MemoryGuardSt
   void set_policy(const MemoryPolicy& policy) noexcept;
   void on_oom(std::function<void(const MemoryShortage&)> callback);
   void register_hook(MemoryHook hook);
-  bool remove_hook(std::string_view name) noexcept { return hooks_.remove(name); }
+  bool remove_hook(std::string_view name) noexcept { return !hooks_.remove(name).empty(); }
   PressureLevel level() const noexcept;
   void add_listener(PressureListener listener);
   // After the books have changed: tells the listeners, and takes the reservation again where there is room.

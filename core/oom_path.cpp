@@ -16,6 +16,7 @@ using std::chrono::milliseconds;
 // it tries again, as what they left may have gone to another thread.
 constexpr int kPatienceMs = 200;
 constexpr unsigned kMostLooks = 16;
+constexpr unsigned kMostReleases = 64;  // of a sentinel of all, to neighbours that are faster than we are
 constexpr milliseconds kLongestPoll{250};
 constexpr milliseconds kGrace{100};  // for another thread, or process, to free something
 
@@ -54,7 +55,7 @@ void OomAttempt::end_round() noexcept {
 OomAttempt::Next OomAttempt::failed(RefusalScope scope, bool undone) noexcept {
   ++attempts_;
   scope_ = scope == RefusalScope::Budget && memory_.ceiling_is_lower(request_.worst) ? RefusalScope::LeaveFree : scope;
-  if (path_.sentinel_.holds_all() && release_sentinel()) return Next::TryAgain;
+  if (path_.sentinel_.holds_all() && attempts_ < kMostReleases && release_sentinel()) return Next::TryAgain;
   for (;;) {
     switch (step_) {
       case Step::Begin:
@@ -125,7 +126,7 @@ bool OomAttempt::look() noexcept {
 // Whether anything may be done in this call that takes its time.
 bool OomAttempt::may_be_held_up() const noexcept {
   return request_.bytes >= path_.settings_.smallest_rescued && !request_.capturing &&
-         !path_.services_.runner.inside_hook();
+         !path_.services_.runner.inside_hook() && !path_.services_.checkpoint.inside();
 }
 
 // Whether the calling thread may be kept waiting at all.

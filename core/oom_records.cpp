@@ -27,7 +27,7 @@ const char* to_string(OomPolicy policy) noexcept {
 bool OomAttempt::refuse() noexcept {
   refused_ = true;
   memory_.count_refusal();
-  const bool rescuable = request_.bytes >= path_.settings_.smallest_rescued && !is_hopeless();
+  const bool rescuable = may_be_held_up() && !is_hopeless();
   const Defer defer = path_.settings_.defer;
   const bool may_be_deferred = defer == Defer::Always || (defer == Defer::Auto && host_.program_frees_on_refusal());
   const bool deferred = rescuable && may_be_deferred && path_.deferral_.is_first(thread_, request_.bytes, now());

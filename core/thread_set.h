@@ -41,6 +41,10 @@ class ThreadSet {
                        [=](const std::atomic<pid_t>& slot) { return slot.load() == self; });
   }
 
+  bool any() const noexcept {
+    return std::any_of(slots_.begin(), slots_.end(), [](const std::atomic<pid_t>& slot) { return slot.load() != 0; });
+  }
+
  private:
   static pid_t this_thread() noexcept { return static_cast<pid_t>(syscall(SYS_gettid)); }
 

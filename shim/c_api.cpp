@@ -76,6 +76,7 @@ int set_policy(const char* name) noexcept {
   if (ours == nullptr) return VRAMGUARD_NOT_RUNNING;
   const std::optional<OomPolicy> policy = name != nullptr ? policy_of(name) : std::nullopt;
   if (!policy) return VRAMGUARD_INVALID;
+  if (ours->observes()) return VRAMGUARD_OK;  // nothing is refused, so there is nothing to do about it
   for (int i = 0; i < ours->device_count(); ++i) ours->device(i)->oom.settings().policy = *policy;
   return VRAMGUARD_OK;
 }
@@ -106,8 +107,10 @@ int add_oom_hook(const char* name, int priority, std::uint64_t estimated_free, v
     const vramguard_request request = request_of(facts);
     return hook(&request, context);
   };
-  ours->hooks().remove(config.name);
-  return ours->hooks().add(std::move(config), call) ? VRAMGUARD_OK : VRAMGUARD_NO_MEMORY;
+  HookList::Hooks replaced;
+  if (!ours->hooks().replace(std::move(config), call, replaced)) return VRAMGUARD_NO_MEMORY;
+  ours->hook_runner().wait_for_end(replaced);
+  return VRAMGUARD_OK;
 } catch (...) {
   return VRAMGUARD_NO_MEMORY;
 }
@@ -116,7 +119,9 @@ int remove_oom_hook(const char* name) noexcept {
   Guard* ours = guard();
   if (ours == nullptr) return VRAMGUARD_NOT_RUNNING;
   if (name == nullptr) return VRAMGUARD_INVALID;
-  return ours->hooks().remove(name) ? VRAMGUARD_OK : VRAMGUARD_NOT_FOUND;
+  const HookList::Hooks removed = ours->hooks().remove(name);
+  ours->hook_runner().wait_for_end(removed);
+  return removed.empty() ? VRAMGUARD_NOT_FOUND : VRAMGUARD_OK;
 }
 
 int set_checkpoint(vramguard_checkpoint checkpoint, void* context) noexcept try {
@@ -130,9 +135,15 @@ int set_checkpoint(vramguard_checkpoint checkpoint, void* context) noexcept try 
     };
   }
   ours->checkpoint().set_callback(std::move(callback));
+  ours->checkpoint().wait_for_end();
   return VRAMGUARD_OK;
 } catch (...) {
   return VRAMGUARD_NO_MEMORY;
+}
+
+// Tells listeners apart, each with its context.
+std::uint64_t key_of(vramguard_pressure_listener listener, void* context) noexcept {
+  return reinterpret_cast<std::uint64_t>(listener) * 0x9e3779b97f4a7c15ULL ^ reinterpret_cast<std::uint64_t>(context);
 }
 
 int add_pressure_listener(vramguard_pressure_listener listener, void* context) noexcept try {
@@ -149,9 +160,15 @@ int add_pressure_listener(vramguard_pressure_listener listener, void* context) n
                                   change.free};
     listener(&told, context);
   };
-  return ours->add_pressure_listener(call) ? VRAMGUARD_OK : VRAMGUARD_NO_MEMORY;
+  return ours->add_pressure_listener(call, key_of(listener, context)) ? VRAMGUARD_OK : VRAMGUARD_NO_MEMORY;
 } catch (...) {
   return VRAMGUARD_NO_MEMORY;
+}
+
+int remove_pressure_listener(vramguard_pressure_listener listener, void* context) noexcept {
+  Guard* ours = guard();
+  if (ours == nullptr) return VRAMGUARD_NOT_RUNNING;
+  return ours->remove_pressure_listeners(key_of(listener, context)) ? VRAMGUARD_OK : VRAMGUARD_NOT_FOUND;
 }
 
 std::uint64_t release_reservation(int ordinal) noexcept {
@@ -170,8 +187,9 @@ int has_reservation(int ordinal) noexcept {
 }  // namespace
 
 const vg_c_api& c_api() noexcept {
-  static constinit const vg_c_api functions{device_count,        get_statistics,  set_budget,     set_policy,
-                                            add_oom_hook,        remove_oom_hook, set_checkpoint, add_pressure_listener,
+  static constinit const vg_c_api functions{device_count,        get_statistics,        set_budget,
+                                            set_policy,          add_oom_hook,          remove_oom_hook,
+                                            set_checkpoint,      add_pressure_listener, remove_pressure_listener,
                                             release_reservation, has_reservation};
   return functions;
 }

@@ -116,7 +116,11 @@ struct CUDA_ARRAY_MEMORY_REQUIREMENTS {
   unsigned int reserved[4];
 };
 
-enum CUmem_advise : int { CU_MEM_ADVISE_SET_PREFERRED_LOCATION = 3, CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION = 4 };
+enum CUmem_advise : int {
+  CU_MEM_ADVISE_SET_READ_MOSTLY = 1,
+  CU_MEM_ADVISE_SET_PREFERRED_LOCATION = 3,
+  CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION = 4
+};
 constexpr CUdevice CU_DEVICE_CPU = -1;
 constexpr unsigned int CU_MEM_ATTACH_GLOBAL = 1;
 

@@ -8,6 +8,7 @@
 #include <type_traits>
 
 #include "shim/relaxed_capture.h"
+#include "shim/uncancelled.h"
 
 namespace vramguard {
 
@@ -58,6 +59,7 @@ template <typename Reserve, typename Call, typename Settle, typename Spill>
 [[gnu::noinline]] abi::CUresult rescue(GuardedDevice& device, const Request& request, Tried tried, Reserve& reserve,
                                        Call& call, Settle& settle, Spill& spill) {
   constexpr bool kCanSpill = !std::is_same_v<std::decay_t<Spill>, NoSpill>;
+  const Uncancelled uncancelled;  // waiting and hooks have cancellation points, and their callers cannot be unwound
   OomAttempt attempt(device.oom, on_this_thread(request, kCanSpill));
   while (tried.result == abi::CUDA_ERROR_OUT_OF_MEMORY) {
     switch (attempt.failed(tried.scope, tried.undone)) {

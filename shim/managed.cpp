@@ -77,8 +77,10 @@ bool kept_on_host(CUdeviceptr dptr, size_t bytes) {
   return guard != nullptr && guard->host_ranges().overlaps(dptr, bytes);
 }
 
+// Read-mostly memory is copied to whatever reads it.
 bool moves_back(CUmem_advise advice) {
-  return advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION || advice == CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
+  return advice == CU_MEM_ADVISE_SET_PREFERRED_LOCATION || advice == CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION ||
+         advice == CU_MEM_ADVISE_SET_READ_MOSTLY;
 }
 
 // The same batch without the ranges that stay on the host; every range has its own place in it.

@@ -100,14 +100,20 @@ VRAMGUARD_API int vramguard_set_budget(int device, uint64_t bytes);
 /* "fail", "retry-after-free", "wait-and-retry", "checkpoint-and-fail" or "spill"; for all devices. */
 VRAMGUARD_API int vramguard_set_policy(const char* policy);
 
-/* `name` of at most 64 bytes; hooks of one name replace each other. Lowest `priority` first, then the larger estimate.
+/* `name` of at most 64 bytes; hooks of one name replace each other; those of the
+ * configuration are left alone. Lowest `priority` first, then the larger estimate.
  */
 VRAMGUARD_API int vramguard_add_oom_hook(const char* name, int priority, uint64_t estimated_free,
                                          vramguard_oom_hook hook, void* context);
+/* Here and below: when it returns, the one before is not running any more, and never runs again. So a callback must not
+ * wait for a thread that removes it. */
 VRAMGUARD_API int vramguard_remove_oom_hook(const char* name);
 /* Null: the configuration's own again. */
 VRAMGUARD_API int vramguard_set_checkpoint(vramguard_checkpoint checkpoint, void* context);
 VRAMGUARD_API int vramguard_add_pressure_listener(vramguard_pressure_listener listener, void* context);
+/* The listener with this context. A program whose callbacks end before the process does, as an interpreter's do, must
+ * remove them first. */
+VRAMGUARD_API int vramguard_remove_pressure_listener(vramguard_pressure_listener listener, void* context);
 
 /* What the sentinel held and gives back now, for good; 0 if there was nothing, or no guard. */
 VRAMGUARD_API uint64_t vramguard_release_reservation(int device);

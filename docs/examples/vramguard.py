@@ -5,16 +5,19 @@ runs anywhere:
 
     import vramguard
 
+    torch.cuda.init()  # before that the guard is not there, running() is False, and registering warns
+
     @vramguard.on_checkpoint
     def save(request):
         torch.save(model.state_dict(), "last.pt")
-
-Call it after CUDA has been initialised (torch.cuda.init()); before that the guard is not there, and running() is False.
 """
 
+import atexit
 import ctypes
 import dataclasses
 import functools
+import os
+import warnings
 
 UNLIMITED = 2**64 - 1
 LEVELS = ("none", "low", "medium", "high", "critical")
@@ -105,8 +108,8 @@ _LISTENER = ctypes.CFUNCTYPE(None, ctypes.POINTER(_Pressure), ctypes.c_void_p)
 
 
 def present():
-    """Whether the library is preloaded into this process."""
-    return hasattr(_library, "vramguard_version")
+    """Whether the library is preloaded into this process, and not switched off."""
+    return hasattr(_library, "vramguard_version") and os.environ.get("VRAMGUARD") != "0"
 
 
 def version():
@@ -120,6 +123,13 @@ def version():
 def running():
     """Whether this process is guarded: the library is there, and CUDA has been initialised."""
     return present() and _library.vramguard_device_count() >= 0
+
+
+def _ready():
+    """running(), and a warning where it will only be later: what is registered now would be lost."""
+    if present() and not running():
+        warnings.warn("vramguard is not running yet: call this after CUDA is initialised (torch.cuda.init())", stacklevel=3)
+    return running()
 
 
 def _check(result):
@@ -143,13 +153,13 @@ def statistics(device=0):
 
 def set_budget(size, device=0):
     """Changes the budget, in bytes; None takes it away. Nothing that is in use is taken back."""
-    if running():
+    if _ready():
         _check(_library.vramguard_set_budget(device, ctypes.c_uint64(UNLIMITED if size is None else size)))
 
 
 def set_policy(policy):
     """"fail", "retry-after-free", "wait-and-retry", "checkpoint-and-fail" or "spill"."""
-    if running():
+    if _ready():
         _check(_library.vramguard_set_policy(policy.encode()))
 
 
@@ -162,7 +172,7 @@ def on_oom(name, priority=0, estimated_free=0):
         def call(request, _context):
             return int(function(request.contents) or 0)
 
-        if running():
+        if _ready():
             callback = _OOM_HOOK(call)
             _check(
                 _library.vramguard_add_oom_hook(
@@ -187,7 +197,7 @@ def on_checkpoint(function):
     def call(request, _context):
         function(request.contents)
 
-    if running():
+    if _ready():
         callback = _CHECKPOINT(call)
         _check(_library.vramguard_set_checkpoint(callback, None))
         _kept["checkpoint"] = callback
@@ -201,10 +211,12 @@ def on_pressure(function):
         c = change.contents
         function(Pressure(c.device, LEVELS[c.from_level], LEVELS[c.to_level], c.budget, c.used, c.free))
 
-    if running():
+    if _ready():
         callback = _LISTENER(call)
         _check(_library.vramguard_add_pressure_listener(callback, None))
         _kept[f"pressure {len(_kept)}"] = callback
+        # The guard's thread lives longer than the interpreter.
+        atexit.register(_library.vramguard_remove_pressure_listener, callback, None)
     return function
 
 

@@ -35,6 +35,10 @@ int vramguard_add_pressure_listener(vramguard_pressure_listener listener, void* 
   return core() ? core()->add_pressure_listener(listener, context) : VRAMGUARD_NOT_RUNNING;
 }
 
+int vramguard_remove_pressure_listener(vramguard_pressure_listener listener, void* context) {
+  return core() ? core()->remove_pressure_listener(listener, context) : VRAMGUARD_NOT_RUNNING;
+}
+
 uint64_t vramguard_release_reservation(int device) { return core() ? core()->release_reservation(device) : 0; }
 
 int vramguard_has_reservation(int device) { return core() ? core()->has_reservation(device) : 0; }

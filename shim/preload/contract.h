@@ -45,6 +45,7 @@ struct vg_c_api {
   int (*remove_oom_hook)(const char*);
   int (*set_checkpoint)(vramguard_checkpoint, void*);
   int (*add_pressure_listener)(vramguard_pressure_listener, void*);
+  int (*remove_pressure_listener)(vramguard_pressure_listener, void*);
   uint64_t (*release_reservation)(int);
   int (*has_reservation)(int);
 };

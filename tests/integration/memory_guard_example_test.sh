@@ -9,7 +9,7 @@ trap 'rm -rf "$work"' EXIT
 
 cp -r "$source/docs/examples/memory_guard" "$work/example"
 cmake --install "$build" --prefix "$work/prefix" --component guard >"$work/log"
-cmake -S "$work/example" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_CXX_COMPILER="$compiler" \
+cmake -G Ninja -S "$work/example" -B "$work/build" -DCMAKE_PREFIX_PATH="$work/prefix" -DCMAKE_CXX_COMPILER="$compiler" \
   -DCMAKE_CXX_FLAGS="$flags" -DCMAKE_BUILD_TYPE=Release >>"$work/log" || { cat "$work/log"; exit 1; }
 cmake --build "$work/build" >>"$work/log" || { cat "$work/log"; exit 1; }
 program=$work/build/memory_guard_example

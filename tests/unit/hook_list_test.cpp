@@ -45,17 +45,36 @@ TEST_CASE("each event has its own hooks", "[hook]") {
   CHECK_FALSE(list.any(HookEvent::OomReturned));
 }
 
-TEST_CASE("a hook is found and removed by its name, and lives on where it runs", "[hook]") {
+TEST_CASE("a registered hook is removed by its name, lives on where it runs, and never starts again", "[hook]") {
   HookList list;
-  list.add(oom_hook("a"));
-  list.add(oom_hook("ab"));
+  const HookCallback nothing = [](const HookFacts&) -> Bytes { return 0; };
+  list.add(oom_hook("a"), nothing);
+  list.add(oom_hook("ab"), nothing);
   const std::shared_ptr<Hook> running = list.find("a");
   REQUIRE(running != nullptr);
-  CHECK(list.remove("a"));
-  CHECK_FALSE(list.remove("a"));
+  REQUIRE_FALSE(running->gate.begin(running->config, {}, PressureLevel::None, 0));
+  CHECK(list.remove("a").size() == 1);
+  CHECK(list.remove("a").empty());
   CHECK(list.find("a") == nullptr);
   CHECK(names(list.of(HookEvent::Oom)) == "ab");
   CHECK(running->config.name == "a");
+  CHECK(running->gate.running());
+  running->gate.end({}, true);
+  CHECK(running->gate.begin(running->config, {}, PressureLevel::None, 0) == HookSkip::Disabled);
+}
+
+TEST_CASE("what the user configured is not the program's to remove or replace", "[hook]") {
+  HookList list;
+  list.add(oom_hook("a"));
+  CHECK(list.remove("a").empty());
+  HookList::Hooks removed;
+  REQUIRE(list.replace(
+      oom_hook("a"), [](const HookFacts&) -> Bytes { return 0; }, removed));
+  CHECK(removed.empty());
+  REQUIRE(list.replace(
+      oom_hook("a"), [](const HookFacts&) -> Bytes { return 1; }, removed));
+  CHECK(removed.size() == 1);
+  CHECK(list.of(HookEvent::Oom).size() == 2);
 }
 
 TEST_CASE("runs and failures of all hooks are added up", "[hook]") {
