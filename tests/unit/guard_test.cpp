@@ -162,6 +162,17 @@ TEST_CASE("a refusal is a pair of records, and critical only for what the whole 
   REQUIRE(has(returned, "device_free_bytes=9663676416 scope=budget policy=fail"));
 }
 
+TEST_CASE("a request that the budget refuses is no pressure of the card; one that the card refuses is", "[guard]") {
+  GuardFixture f;
+  f.reader.card_free = 9_GiB;
+  const auto refused = [&](RefusalScope scope) {
+    f.guard.oom_returned(f.device, {.api = "cuMemAlloc_v2", .bytes = 1_GiB, .worst = 1_GiB}, scope);
+    return f.device.card_pressure.evaluate(f.clock.now(), 9_GiB);
+  };
+  REQUIRE_FALSE(refused(RefusalScope::Budget));
+  REQUIRE(refused(RefusalScope::Device)->to == PressureLevel::Critical);
+}
+
 TEST_CASE("what goes wrong in the guard itself is said once for each place", "[guard]") {
   GuardFixture f;
   f.guard.guard_failed("context", "no memory");
