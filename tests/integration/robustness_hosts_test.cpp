@@ -102,7 +102,7 @@ TEST_CASE("a thread that is cancelled inside a call ends after it, and the books
   };
   // 520 MiB are the context's; 7 blocks of 64 MiB fit beside it, less the one that a cancelled thread left behind.
   for (const Case& c : {Case{"alloc", "cuMemAlloc_v2", 0, 6}, Case{"free", "cuMemFree_v2", 1, 7},
-                        Case{"refuse", "cuMemGetInfo_v2", 0, 7}}) {
+                        Case{"refuse", "cuMemGetInfo_v2", 0, 7}, Case{"refuse_async", "cuMemGetInfo_v2", 0, 7}}) {
     Host host;
     CAPTURE(c.what);
     const Run run =

@@ -1,4 +1,5 @@
-/* Cancels a thread inside a driver call that is slow, and goes on. Usage: cancelled alloc|free|refuse */
+/* Cancels a thread inside a driver call that is slow, and goes on. Usage: cancelled
+ * alloc|free|refuse|refuse_async */
 #include <pthread.h>
 #include <string.h>
 #include <time.h>
@@ -19,6 +20,7 @@ static void* call(void* unused) {
   if (strcmp(what, "alloc") == 0) cu.cuMemAlloc_v2(&address, 64 * kMiB);
   if (strcmp(what, "free") == 0) cu.cuMemFree_v2(block);
   if (strcmp(what, "refuse") == 0) ask_too_much(&cu);
+  if (strcmp(what, "refuse_async") == 0) cu.cuMemAllocAsync(&address, 900 * (size_t)kMiB, NULL);
   pthread_testcancel();
   return NULL;
 }
