@@ -154,7 +154,11 @@ void Settings::finish_hooks(LoadResult& result) {
     }
     config_.hooks.push_back(std::move(hook.hook));
   }
-  if (setting("hooks").text == "false") config_.hooks_enabled = false;  // the administrator's
+  if (setting("hooks").text == "false") {  // the administrator's: no command or signal at all
+    config_.hooks_enabled = false;
+    config_.oom.checkpoint.clear();
+    config_.oom.checkpoint_signal.reset();
+  }
 }
 
 LoadResult Settings::finish() {

@@ -161,6 +161,10 @@ TEST_CASE("the administrator's limits hold whatever the files and variables say"
   fixture.set("VRAMGUARD_HOOKS_ENABLED", "true");
   CHECK(fixture.load().config.max_sentinel == 2_GiB);
   CHECK_FALSE(fixture.load().config.hooks_enabled);
+  fixture.write("etc/config.toml", "schema = 1\n[oom]\ncheckpoint = \"./save\"\n");
+  CHECK(fixture.load().config.oom.checkpoint.empty());
+  fixture.write("etc/config.toml", "schema = 1\n[oom]\ncheckpoint = \"signal:SIGUSR1\"\n");
+  CHECK_FALSE(fixture.load().config.oom.checkpoint_signal.has_value());
   fixture.write("etc/limits.toml", "schema = 1\nmax_sentinel = \"none\"\nhooks = true\n");
   CHECK(fixture.load().config.max_sentinel == Bytes{0});
   CHECK(fixture.load().config.hooks_enabled);
