@@ -76,15 +76,7 @@ void Guard::set_budget(GuardedDevice& device, Bytes budget) noexcept {
   if (budget != kUnlimitedBytes) record.add("new_bytes", budget).add("over_bytes", used - std::min(used, budget));
   post(record);
   for (const std::shared_ptr<Hook>& hook : hooks_.of(HookEvent::Budget)) {
-    HookFacts facts;
-    facts.event = HookEvent::Budget;
-    facts.device = &device.info;
-    facts.level = facts.previous = device.level.load();
-    if (budget != kUnlimitedBytes) facts.budget = budget;
-    facts.used = used;
-    facts.free = device.memory.free();
-    facts.card_free = device.card_free_as_seen();
-    runner_.wish(hook, device, facts);
+    runner_.wish(hook, device, device.facts(HookEvent::Budget));
   }
 }
 

@@ -96,15 +96,11 @@ void Guard::tell_listeners(const GuardedDevice& device, const PressureTransition
 void Guard::run_pressure_hooks(GuardedDevice& device, const PressureTransition& change, const char* scope) noexcept {
   for (const std::shared_ptr<Hook>& hook : hooks_.of(HookEvent::Pressure)) {
     if (hook->config.at <= change.from || hook->config.at > change.to) continue;
-    HookFacts facts;
-    facts.device = &device.info;
+    HookFacts facts = device.facts(HookEvent::Pressure);
     facts.level = change.to;
     facts.previous = change.from;
     facts.scope = scope;
-    if (device.memory.budget() != kUnlimitedBytes) facts.budget = device.memory.budget();
-    facts.used = device.memory.used();
     facts.free = change.free;
-    facts.card_free = device.card_free_as_seen();
     runner_.wish(hook, device, facts);
   }
 }

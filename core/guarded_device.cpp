@@ -34,6 +34,18 @@ bool GuardedDevice::others_can_free() noexcept { return guard_.others_can_free()
 
 bool GuardedDevice::program_frees_on_refusal() noexcept { return guard_.program_frees_on_refusal(); }
 
+HookFacts GuardedDevice::facts(HookEvent event) noexcept {
+  HookFacts facts;
+  facts.event = event;
+  facts.device = &info;
+  facts.level = facts.previous = level.load();
+  if (memory.budget() != kUnlimitedBytes) facts.budget = memory.budget();
+  facts.used = memory.used();
+  facts.free = memory.free();
+  facts.card_free = card_free_as_seen();
+  return facts;
+}
+
 void GuardedDevice::post(const LogRecord& record) noexcept { guard_.post(record); }
 
 void GuardedDevice::post_urgent(const LogRecord& record) noexcept { guard_.post_urgent(record); }

@@ -27,6 +27,9 @@ struct GuardedDevice final : OomHost {
   void post_urgent(const LogRecord& record) noexcept override;
   void oom_returned(const OomRequest& request, RefusalScope scope) noexcept override;
 
+  // What hooks of every event are told, as of now.
+  HookFacts facts(HookEvent event) noexcept;
+
   const DeviceInfo info;
   Ledger memory;
   SentinelKeeper sentinel;

@@ -113,6 +113,7 @@ class OomAttempt {
   bool is_hopeless() const noexcept;
   Bytes shortfall() noexcept;
   HookFacts facts(HookEvent event) noexcept;
+  LogRecord record_of(Event event) const noexcept;
   void give_up() noexcept;
   void post_returned() noexcept;
   void recovered(const char* by, Bytes spilled) noexcept;

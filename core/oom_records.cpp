@@ -31,17 +31,22 @@ bool OomAttempt::refuse() noexcept {
   const Defer defer = path_.settings_.defer;
   const bool may_be_deferred = defer == Defer::Always || (defer == Defer::Auto && host_.program_frees_on_refusal());
   const bool deferred = rescuable && may_be_deferred && path_.deferral_.is_first(thread_, request_.bytes, now());
-  LogRecord record(Event::OomRefused);
-  record.device(host_.identity().ordinal)
-      .add("api", request_.api)
-      .add("tid", thread_)
-      .add("request_bytes", request_.bytes)
-      .add("short_bytes", shortfall())
-      .add("scope", vramguard::to_string(scope_));
+  LogRecord record = record_of(Event::OomRefused);
+  record.add("short_bytes", shortfall()).add("scope", vramguard::to_string(scope_));
   if (deferred) record.add("deferred", 1u);
   undecided_ = !deferred;
   host_.post(record);
   return !deferred;
+}
+
+// What each record of the request begins with.
+LogRecord OomAttempt::record_of(Event event) const noexcept {
+  LogRecord record(event);
+  record.device(host_.identity().ordinal)
+      .add("api", request_.api)
+      .add("tid", thread_)
+      .add("request_bytes", request_.bytes);
+  return record;
 }
 
 HookFacts OomAttempt::facts(HookEvent event) noexcept {
@@ -78,15 +83,8 @@ void OomAttempt::could_not_spill() noexcept {
 void OomAttempt::recovered(const char* by, Bytes spilled) noexcept {
   undecided_ = false;
   path_.recovered_.fetch_add(1);
-  LogRecord record(Event::OomRecovered);
-  record.device(host_.identity().ordinal)
-      .add("api", request_.api)
-      .add("tid", thread_)
-      .add("request_bytes", request_.bytes)
-      .add("by", by)
-      .add("attempts", attempts_ + 1)
-      .add("hooks", hooks_run_)
-      .add("wait_ms", waited().count());
+  LogRecord record = record_of(Event::OomRecovered);
+  record.add("by", by).add("attempts", attempts_ + 1).add("hooks", hooks_run_).add("wait_ms", waited().count());
   if (spilled > 0) record.add("spilled_bytes", path_.services_.spill.admitted());
   host_.post(record);
 }
@@ -103,13 +101,8 @@ void OomAttempt::give_up() noexcept {
 
 void OomAttempt::post_returned() noexcept {
   undecided_ = false;
-  LogRecord record(Event::OomReturned);
-  record.device(host_.identity().ordinal)
-      .add("api", request_.api)
-      .add("tid", thread_)
-      .add("request_bytes", request_.bytes)
-      .add("short_bytes", shortfall())
-      .add("used_bytes", memory_.used());
+  LogRecord record = record_of(Event::OomReturned);
+  record.add("short_bytes", shortfall()).add("used_bytes", memory_.used());
   if (memory_.budget() != kUnlimitedBytes) record.add("budget_bytes", memory_.budget());
   if (const std::optional<Bytes> card = host_.card_free()) record.add("device_free_bytes", *card);
   record.add("scope", vramguard::to_string(scope_))
