@@ -4,7 +4,7 @@
 #include "cli/hook_facts_example.h"
 #include "cli/problem.h"
 #include "config/choice.h"
-#include "config/errno_text.h"
+#include "core/errno_text.h"
 #include "config/load_config.h"
 #include "config/nearest_name.h"
 #include "config/toml_text.h"

@@ -3,7 +3,7 @@
 #include "cli/escaping_commands.h"
 #include "cli/exit_status.h"
 #include "cli/program_search.h"
-#include "config/errno_text.h"
+#include "core/errno_text.h"
 
 #include <sys/stat.h>
 #include <sys/statvfs.h>

@@ -1,7 +1,7 @@
 #include "cli/program_search.h"
 
 #include "cli/exit_status.h"
-#include "config/errno_text.h"
+#include "core/errno_text.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

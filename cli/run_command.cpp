@@ -6,7 +6,7 @@
 #include "cli/preflight.h"
 #include "cli/problem.h"
 #include "config/budget_list.h"
-#include "config/errno_text.h"
+#include "core/errno_text.h"
 #include "config/key_names.h"
 #include "config/load_config.h"
 

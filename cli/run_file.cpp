@@ -1,7 +1,7 @@
 #include "cli/run_file.h"
 
 #include "cli/exit_status.h"
-#include "config/errno_text.h"
+#include "core/errno_text.h"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -2,13 +2,13 @@
 
 #include "cli/exit_status.h"
 #include "cli/run_file.h"
-#include "cli/state_folder.h"
 #include "config/choice.h"
 #include "config/load_config.h"
 #include "config/shell_command.h"
 #include "config/value.h"
 #include "config/write_config.h"
 
+#include "core/state/state_folder.h"
 #include "core/utf8.h"
 
 #include <algorithm>
@@ -108,8 +108,8 @@ std::optional<Problem> apply_hooks(const HookOptions& options, ChildEnvironment&
   if (!loaded.ok()) return usage("the configuration is wrong");
   if (auto problem = add_hooks(options, loaded, loaded.config)) return problem;
 
-  auto folder = open_state_folder(environment);
-  if (auto* problem = std::get_if<Problem>(&folder)) return std::move(*problem);
+  auto folder = open_state_folder(environment.get("VRAMGUARD_STATE_DIR"));
+  if (auto* problem = std::get_if<StateProblem>(&folder)) return usage(std::move(problem->message));
   const auto& path = std::get<std::string>(folder);
   remove_stale_run_files(path);
   auto file = write_run_file(path, "# Written by 'vramguard run' for one command.\n" + write_config(loaded.config));

@@ -1,7 +1,7 @@
 #include "config/load_config.h"
 
 #include "config/environment_keys.h"
-#include "config/errno_text.h"
+#include "core/errno_text.h"
 #include "config/file_keys.h"
 #include "config/read_file.h"
 #include "config/settings.h"

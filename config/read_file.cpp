@@ -1,6 +1,6 @@
 #include "config/read_file.h"
 
-#include "config/errno_text.h"
+#include "core/errno_text.h"
 #include "config/file_trust.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-#include "config/errno_text.h"
+#include "core/errno_text.h"
 
 #include <cerrno>
 
@@ -24,6 +24,11 @@ std::string errno_text(int error) {
       return "too many open files";
     case ENOMEM:
       return "out of memory";
+    case ENOSPC:
+    case EDQUOT:
+      return "no space left";
+    case EROFS:
+      return "it is on a read-only file system";
     case EIO:
       return "input/output error";
     case ENXIO:

@@ -1,0 +1,100 @@
+#include "core/state/process_identity.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstdlib>
+#include <string_view>
+
+namespace vramguard {
+namespace {
+
+constexpr std::size_t kMostText = 4096;
+constexpr std::size_t kShortContainer = 12;
+
+std::string start_of_file(const char* path) {
+  std::string text(kMostText, '\0');
+  const int fd = open(path, O_RDONLY | O_CLOEXEC);
+  const ssize_t size = fd >= 0 ? read(fd, text.data(), text.size()) : -1;
+  if (fd >= 0) close(fd);
+  text.resize(size > 0 ? static_cast<std::size_t>(size) : 0);
+  return text;
+}
+
+std::string variable(const char* name) {
+  const char* value = getenv(name);
+  return value != nullptr ? value : "";
+}
+
+// A container's folder ends in its identifier, 64 digits, with or without the runtime's name around it:
+// /docker/ID, /kubepods/.../cri-containerd-ID.scope, /machine.slice/libpod-ID.scope.
+std::string container_in(std::string_view cgroups) {
+  constexpr std::size_t kDigits = 64;
+  std::size_t run = 0;
+  for (std::size_t i = 0; i < cgroups.size(); ++i) {
+    const char c = cgroups[i];
+    run = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') ? run + 1 : 0;
+    if (run == kDigits) return std::string(cgroups.substr(i + 1 - kDigits, kShortContainer));
+  }
+  return {};
+}
+
+// pid (comm) state ...: the name may hold anything. The start is the 20th field from the state on.
+std::optional<ProcessLife> life_in(std::string_view stat) noexcept {
+  const std::size_t name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos || name_end + 2 >= stat.size()) return std::nullopt;
+  std::size_t at = name_end + 2;
+  const char state = stat[at];
+  for (int field = 0; field < 19 && at != std::string_view::npos; ++field) at = stat.find(' ', at + 1);
+  if (at == std::string_view::npos) return std::nullopt;
+  ProcessLife life{0, state == 'Z' || state == 'X'};
+  std::from_chars(stat.data() + at + 1, stat.data() + stat.size(), life.start_ticks);
+  return life;
+}
+
+}  // namespace
+
+std::optional<ProcessLife> life_of(pid_t pid) noexcept try {
+  const std::string path = "/proc/" + std::to_string(pid) + "/stat";
+  return life_in(start_of_file(path.c_str()));
+} catch (...) {
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> start_ticks_of(pid_t pid) noexcept {
+  const std::optional<ProcessLife> life = life_of(pid);
+  return life ? std::optional(life->start_ticks) : std::nullopt;
+}
+
+ProcessIdentity identity_of_this_process() {
+  ProcessIdentity self;
+  self.pid = getpid();
+  self.start_ticks = start_ticks_of(self.pid).value_or(0);
+  struct stat info {};
+  if (stat("/proc/self/ns/pid", &info) == 0) self.pid_namespace = info.st_ino;
+  self.comm = start_of_file("/proc/self/comm");
+  if (self.comm.ends_with('\n')) self.comm.pop_back();
+  self.command = start_of_file("/proc/self/cmdline");
+  while (self.command.ends_with('\0')) self.command.pop_back();
+  std::replace(self.command.begin(), self.command.end(), '\0', ' ');
+  return self;
+}
+
+// Kubernetes tells a container neither its pod's name nor its namespace by itself: the host name is the pod's, and
+// POD_NAME and POD_NAMESPACE are what the downward API is asked for by custom.
+Surroundings surroundings_of_this_process() {
+  Surroundings around;
+  around.slurm_job = variable("SLURM_JOB_ID");
+  around.container = container_in(start_of_file("/proc/self/cgroup"));
+  if (getenv("KUBERNETES_SERVICE_HOST") != nullptr) {
+    around.pod = variable("POD_NAME");
+    if (around.pod.empty()) around.pod = variable("HOSTNAME");
+    around.namespace_ = variable("POD_NAMESPACE");
+  }
+  return around;
+}
+
+}  // namespace vramguard
