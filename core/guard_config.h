@@ -111,6 +111,8 @@ struct GuardConfig {
   std::optional<Bytes> max_sentinel;  // the administrator's cap, "all" included
   Size leave_free = Bytes{0};         // never take a card below that; a percentage is one of the card
   Mode mode = Mode::Enforce;
+  std::string group;      // whose processes share their budgets; "": this process alone
+  std::string state_dir;  // where processes tell of themselves; "": this user's usual place
   Virtualize virtualize = Virtualize::All;
   Managed managed = Managed::Host;
   Size host_pinned = Unlimited{};  // for pinned host memory; a percentage is one of the host's memory
