@@ -3,10 +3,13 @@
 #include "cli/exit_status.h"
 #include "config/load_config.h"
 
+#include <CLI/CLI.hpp>
+
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
+#include <memory>
 #include <utility>
 
 namespace vramguard {
@@ -57,6 +60,14 @@ int check_configuration(const std::string& file) {
   if (!loaded.ok()) return kVramguardFailed;
   std::fputs(format_values(loaded).c_str(), stdout);
   return 0;
+}
+
+void add_check(CLI::App& app, Action& chosen) {
+  const auto file = std::make_shared<std::string>();
+  CLI::App* check =
+      app.add_subcommand("check", "Say what is wrong with the configuration, or every value and where it came from");
+  check->add_option("FILE", *file, "A file to read instead of the usual ones");
+  check->callback([&chosen, file] { chosen = [file] { return check_configuration(*file); }; });
 }
 
 }  // namespace vramguard

@@ -4,16 +4,18 @@
 #include "cli/hook_facts_example.h"
 #include "cli/problem.h"
 #include "config/choice.h"
-#include "core/errno_text.h"
 #include "config/load_config.h"
 #include "config/nearest_name.h"
 #include "config/toml_text.h"
 #include "config/value.h"
+#include "core/errno_text.h"
 
 #include "core/command.h"
 #include "core/command_environment.h"
 #include "core/log_path.h"
 #include "core/process_signals.h"
+
+#include <CLI/CLI.hpp>
 
 #include <unistd.h>
 
@@ -21,6 +23,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
+#include <memory>
 #include <string_view>
 #include <vector>
 
@@ -221,6 +224,21 @@ int test_hook(const HookTestOptions& options) {
   say("on", event_in_words(*hook, level));
   return hook->signal ? run_signal_hook(*hook, level, options)
                       : run_command_hook(*hook, loaded.config, level, options.dry_run);
+}
+
+void add_hook(CLI::App& app, Action& chosen) {
+  const auto options = std::make_shared<HookTestOptions>();
+  CLI::App* hook = app.add_subcommand("hook", "Try out a hook of the configuration");
+  hook->require_subcommand(1);
+  CLI::App* test = hook->add_subcommand("test", "Say what a hook would do, do it, and say what comes of it");
+  test->add_option("NAME", options->name, "The hook's name in the configuration")->required();
+  test->add_option("--level", options->level, "The level of pressure to tell it: none, low, medium, high, critical");
+  test->add_option("--pid", options->pid, "The process that gets the signal of a signal hook; without it nobody does");
+  test->add_flag("--dry-run", options->dry_run, "Only say what it would do");
+  test->footer(
+      "What the hook is told about memory is made up. The exit status is the hook's; 124 when it did not end in time,\n"
+      "125 when vramguard failed.");
+  test->callback([&chosen, options] { chosen = [options] { return test_hook(*options); }; });
 }
 
 }  // namespace vramguard

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "cli/command_line.h"
+
 namespace vramguard {
 
 // A plain value.
@@ -18,5 +20,6 @@ struct HookTestOptions {
 
 // The exit status: the command's own; 0 for a signal that was sent.
 int test_hook(const HookTestOptions& options);
+void add_hook(CLI::App& app, Action& chosen);
 
 }  // namespace vramguard
