@@ -39,6 +39,17 @@ void check_switch(const Environment& environment, std::string_view variable, std
   if (const auto* error = std::get_if<ValueError>(&value)) settings.error(place_of(variable), "", error->message);
 }
 
+void read_state_dir(const Environment& environment, Settings& settings) {
+  constexpr std::string_view kVariable = "VRAMGUARD_STATE_DIR";
+  const auto folder = environment.get(kVariable);
+  if (!folder) return;
+  if (folder->starts_with('/')) {
+    settings.set_state_dir(*folder);
+  } else {
+    settings.error(place_of(kVariable), "", "'" + std::string(*folder) + "' is no absolute path");
+  }
+}
+
 // The variable that the rule VRAMGUARD_<SECTION>_<KEY> would give a key whose variable has another name.
 std::string by_rule(const Key& key) {
   std::string name(kPrefix);
@@ -95,6 +106,7 @@ void read_environment(const Environment& environment, Settings& settings) {
   check_switch(environment, "VRAMGUARD_ON_ERROR", "fail|run", settings);
   check_switch(environment, "VRAMGUARD_QUIET", "0|1", settings);
   settings.set_quiet(environment.get("VRAMGUARD_QUIET") == "1");
+  read_state_dir(environment, settings);
   warn_of_unknown(environment, settings);
 }
 

@@ -11,24 +11,16 @@
 
 namespace vramguard {
 
-// What this version can do with a key.
-enum class Built {
-  Yes,
-  DefaultOnly,  // any other value is an error that says so
-};
-
 // A row of the table. Never changes.
 struct Key {
   std::string_view section;  // "" for the top level
   std::string_view name;
   KeyType type;
-  std::string_view default_text;  // as it stands in config/vramguard.toml, without quotes
-  std::string_view words;         // see parse_value
-  Built built;
-  std::string_view unbuilt;                   // of `words`, those that are not built yet
+  std::string_view default_text;              // as it stands in config/vramguard.toml, without quotes
+  std::string_view words;                     // see parse_value
   std::string_view variable;                  // the environment variable that sets it, "" if none does
   bool runs_commands;                         // refused in a file that somebody else could have written
-  void (*store)(GuardConfig&, const Value&);  // null: it is stored elsewhere, or not built yet
+  void (*store)(GuardConfig&, const Value&);  // null: it is stored elsewhere
   // What is wrong with a value of the right type ("is no time at all; ..."), "" if nothing is; null: any will do.
   std::string (*objection)(const Value&) = nullptr;
 };

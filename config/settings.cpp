@@ -7,14 +7,6 @@
 namespace vramguard {
 namespace {
 
-constexpr std::string_view kVersion = VRAMGUARD_VERSION;
-
-// `text` as one would write it in a file: texts in quotes, numbers and booleans without.
-std::string written(const Key& key, std::string_view text) {
-  const bool bare = key.type == KeyType::Boolean || key.type == KeyType::Integer;
-  return bare ? std::string(text) : "\"" + std::string(text) + "\"";
-}
-
 bool same_device(const std::string& a, const std::string& b) {
   const auto first = parse_device_name(a);
   const auto second = parse_device_name(b);
@@ -45,23 +37,6 @@ std::optional<Value> Settings::check(const Key& key, std::string_view label, std
     return std::nullopt;
   }
   auto& value = std::get<Value>(result);
-  const std::string leave_it = "; remove it or leave it at " + written(key, key.default_text);
-  if (key.built == Built::DefaultOnly) {
-    const auto standard = parse_value(key.type, key.words, key.default_text);
-    if (value != std::get<Value>(standard)) {
-      const std::string what =
-          key.type == KeyType::Choice ? std::string(label) + " = " + written(key, text) : std::string(label);
-      error(place, std::string(label),
-            "'" + what + "' is not built yet in version " + std::string(kVersion) + leave_it);
-      return std::nullopt;
-    }
-  }
-  if (!key.unbuilt.empty() && contains_word(key.unbuilt, text)) {
-    error(place, std::string(label),
-          "'" + std::string(label) + " = " + written(key, text) + "' is not built yet in version " +
-              std::string(kVersion) + leave_it);
-    return std::nullopt;
-  }
   const std::string objection = key.objection == nullptr ? "" : key.objection(value);
   if (!objection.empty()) {
     error(place, std::string(label), std::string(label) + ": '" + std::string(text) + "' " + objection);

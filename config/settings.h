@@ -33,7 +33,7 @@ class Settings {
   void error(const Place& place, std::string key, std::string message, std::string suggestion = "");
   void warning(const Place& place, std::string key, std::string message, std::string suggestion = "");
 
-  // Parses `text` for `key`, says what is wrong with it (also when it is right but not built yet), and otherwise makes
+  // Parses `text` for `key`, says what is wrong with it, and otherwise makes
   // it the value that holds. `key` is a row of all_keys() or limit_keys().
   void set(const Key& key, std::string_view text, const Place& place);
   // Parses and checks only. nullopt after an error.
@@ -52,6 +52,7 @@ class Settings {
 
   void read_from(const std::string& file) { config_.source = file; }
   void set_quiet(bool quiet) { config_.quiet = quiet; }
+  void set_state_dir(std::string_view folder) { config_.state_dir = folder; }
 
   // The checks that need all keys together, then the result.
   LoadResult finish();

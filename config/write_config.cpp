@@ -59,6 +59,7 @@ void write_top(const GuardConfig& config, Writer& out) {
   out.boolean("sentinel_required", config.sentinel_required);
   out.text("leave_free", exact_size(config.leave_free));
   out.text("mode", word_of(config.mode, kModeWords));
+  out.text("group", config.group);
   out.text("virtualize", word_of(config.virtualize, kVirtualizeWords));
   out.text("managed", word_of(config.managed, kManagedWords));
   out.text("host_pinned", exact_size(config.host_pinned));

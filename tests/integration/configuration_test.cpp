@@ -54,7 +54,7 @@ TEST_CASE("every mistake stops the program, whatever it is about") {
            Mistake{"", "schema = 1\nbudget = true\n"},             // of the wrong type
            Mistake{"", "schema = 1\nlow = \"30%\"\n"},             // in the wrong table
            Mistake{"", "schema = 1\noom_policy = \"wait\"\n"},     // no such policy
-           Mistake{"", "schema = 1\ngroup = \"g\"\n"},             // not built yet
+           Mistake{"", "schema = 1\ngroup = \"a/b\"\n"},           // no name
            Mistake{"", "schema = 1\n[pressure]\nlow = \"5%\"\n"},  // not falling
            Mistake{"", "schema = 1\nbudget = \"2GiB\n"},           // no TOML
        }) {

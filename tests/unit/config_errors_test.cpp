@@ -91,11 +91,16 @@ TEST_CASE("syntax errors and duplicate keys have their position") {
   }
 }
 
-TEST_CASE("a key whose feature is not built yet says so, unless it has its default") {
+TEST_CASE("the name of a group can be part of a file's name") {
   ConfigFixture fixture;
-  CHECK(fixture.messages_for("group = \"g\"\n") ==
-        Lines{"config.toml:2:9: error: 'group' is not built yet in version 0.1.0; remove it or leave it at \"\""});
-  CHECK(fixture.messages_for("group = \"\"\n").empty());
+  const std::string longest(64, 'a');
+  for (const std::string& good : {std::string(), std::string("g"), std::string("Job_12.a-B"), longest})
+    CHECK(fixture.messages_for("group = \"" + good + "\"\n").empty());
+  for (const std::string& bad : {std::string(".a"), std::string(".."), std::string("a/b"), std::string("a b"),
+                                 std::string("\xc3\xa4"), longest + "a"})
+    CHECK(fixture.messages_for("group = \"" + bad + "\"\n") ==
+          Lines{"config.toml:2:9: error: group: '" + bad +
+                "' is no name of a group: 1 to 64 of A-Z a-z 0-9 . _ -, the first no dot"});
 }
 
 TEST_CASE("keys that take no share or no 'unlimited' say what they take") {

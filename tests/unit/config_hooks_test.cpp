@@ -163,9 +163,6 @@ TEST_CASE("what contradicts itself in a hook is an error with its remedy") {
                "5:10: error: hook.signal: 'KILL' cannot be handled by any program; write a signal such as SIGUSR1"},
            Row{"on = \"oom\"\nsignal = \"SIGSTOP\"\n",
                "5:10: error: hook.signal: 'SIGSTOP' cannot be handled by any program; write a signal such as SIGUSR1"},
-           Row{"on = \"oom\"\nsignal = \"SIGUSR1\"\ntarget = \"group\"\n",
-               "6:10: error: 'hook.target = \"group\"' is not built yet in version 0.1.0; remove it or leave it at "
-               "\"self\""},
            Row{"on = \"oom\"\nsignal = \"USR1\"\nshell = \"x\"\n",
                "2:1: error: a hook with both 'signal' and 'shell': write one of 'shell', 'argv' and 'signal'"},
            Row{"on = \"oom\"\nargv = [\"\"]\n", "5:8: error: hook.argv: the command is empty"},

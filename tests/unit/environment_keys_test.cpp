@@ -85,6 +85,7 @@ TEST_CASE("every scalar key has a variable, and the switches are checked") {
   fixture.set("VRAMGUARD_VIRTUALIZE", "none");
   fixture.set("VRAMGUARD_SENTINEL_REQUIRED", "0");
   fixture.set("VRAMGUARD_QUIET", "1");
+  fixture.set("VRAMGUARD_GROUP", "job-1");
   fixture.set("VRAMGUARD_STATE_DIR", "/run/x");
   fixture.set("VRAMGUARD_ON_ERROR", "run");
   fixture.set("VRAMGUARD", "1");
@@ -95,26 +96,31 @@ TEST_CASE("every scalar key has a variable, and the switches are checked") {
   CHECK(result.config.pressure.low == Threshold{50.0, {}});
   CHECK(result.config.virtualize == Virtualize::None);
   CHECK(result.config.quiet);
+  CHECK(result.config.group == "job-1");
+  CHECK(result.config.state_dir == "/run/x");
 }
 
-TEST_CASE("values that variables cannot have are errors, also those of features not built yet") {
+TEST_CASE("values that variables cannot have are errors") {
   ConfigFixture fixture;
   fixture.set("VRAMGUARD_SENTINEL", "20%");
   fixture.set("VRAMGUARD_POLICY", "spil");
-  fixture.set("VRAMGUARD_GROUP", "g");
+  fixture.set("VRAMGUARD_GROUP", "a/b");
   fixture.set("VRAMGUARD_LOG_LEVEL", "");
   fixture.set("VRAMGUARD", "off");
   fixture.set("VRAMGUARD_ON_ERROR", "go");
   fixture.set("VRAMGUARD_QUIET", "yes");
-  CHECK(fixture.messages() ==
-        Lines{"VRAMGUARD_POLICY: error: oom_policy: 'spil' is not one of fail, retry-after-free, wait-and-retry, "
-              "checkpoint-and-fail or spill; did you mean 'spill'?",
-              "VRAMGUARD_SENTINEL: error: sentinel: '20%' is a percentage; here a size such as 8GiB is needed",
-              "VRAMGUARD_GROUP: error: 'group' is not built yet in version 0.1.0; remove it or leave it at \"\"",
-              "VRAMGUARD_LOG_LEVEL: error: log.level: '' is not one of error, warn, info or debug",
-              "VRAMGUARD: error: 'off' is not one of 0 or 1",
-              "VRAMGUARD_ON_ERROR: error: 'go' is not one of fail or run",
-              "VRAMGUARD_QUIET: error: 'yes' is not one of 0 or 1"});
+  fixture.set("VRAMGUARD_STATE_DIR", "state");
+  CHECK(
+      fixture.messages() ==
+      Lines{
+          "VRAMGUARD_POLICY: error: oom_policy: 'spil' is not one of fail, retry-after-free, wait-and-retry, "
+          "checkpoint-and-fail or spill; did you mean 'spill'?",
+          "VRAMGUARD_SENTINEL: error: sentinel: '20%' is a percentage; here a size such as 8GiB is needed",
+          "VRAMGUARD_GROUP: error: group: 'a/b' is no name of a group: 1 to 64 of A-Z a-z 0-9 . _ -, the first no dot",
+          "VRAMGUARD_LOG_LEVEL: error: log.level: '' is not one of error, warn, info or debug",
+          "VRAMGUARD: error: 'off' is not one of 0 or 1", "VRAMGUARD_ON_ERROR: error: 'go' is not one of fail or run",
+          "VRAMGUARD_QUIET: error: 'yes' is not one of 0 or 1",
+          "VRAMGUARD_STATE_DIR: error: 'state' is no absolute path"});
 }
 
 TEST_CASE("a sentinel of the environment goes before those of files, named or not") {

@@ -59,18 +59,19 @@ auto parts(const std::vector<T>& values) {
   return out;
 }
 
-// Without what is no key of a file: max_budget, max_sentinel, quiet, source.
+// Without what is no key of a file: max_budget, max_sentinel, state_dir, quiet, source.
 auto parts(const GuardConfig& value) {
   const auto& [budget, device_budgets, max_budget, sentinel, device_sentinels, sentinel_required, max_sentinel,
-               leave_free, mode, virtualize, managed, host_pinned, quiet, pressure, oom, hooks_enabled, hooks, log,
-               source] = value;
+               leave_free, mode, group, state_dir, virtualize, managed, host_pinned, quiet, pressure, oom,
+               hooks_enabled, hooks, log, source] = value;
   static_cast<void>(max_budget);
   static_cast<void>(max_sentinel);
+  static_cast<void>(state_dir);
   static_cast<void>(quiet);
   static_cast<void>(source);
   return std::tuple(budget, parts(device_budgets), sentinel, parts(device_sentinels), sentinel_required, leave_free,
-                    mode, virtualize, managed, host_pinned, parts(pressure), parts(oom), hooks_enabled, parts(hooks),
-                    parts(log));
+                    mode, group, virtualize, managed, host_pinned, parts(pressure), parts(oom), hooks_enabled,
+                    parts(hooks), parts(log));
 }
 
 // What a file with that text holds; everything about it must be right.
@@ -92,6 +93,7 @@ GuardConfig unusual() {
   config.sentinel_required = true;
   config.leave_free = Percent{5};
   config.mode = Mode::Observe;
+  config.group = "job_1.a-B";
   config.virtualize = Virtualize::Cuda;
   config.managed = Managed::Ignore;
   config.host_pinned = Bytes{3_GiB / 2};
@@ -121,6 +123,9 @@ GuardConfig unusual() {
   hook.name = "tell";
   hook.on = HookEvent::OomReturned;
   hook.signal = SignalAction{SIGRTMIN + 1, SignalTarget::Parent, false};
+  config.hooks.push_back(hook);
+  hook.name = "tell-all";
+  hook.signal = SignalAction{SIGUSR1, SignalTarget::Group, true};
   config.hooks.push_back(hook);
   config.log = {LogTarget::Stderr, "/x/%u \"q\"/%%.log", LogFormat::Json, LogLevel::Debug, 90s};
   return config;
