@@ -31,12 +31,24 @@ Mark take_mark(pthread_mutex_t& mark) noexcept {
 
 void leave_mark(pthread_mutex_t& mark) noexcept { pthread_mutex_unlock(&mark); }
 
+namespace {
+
 // The word of a robust mutex is the kernel's own (robust futexes): the holder's thread number and two flags. A locked
 // mutex whose holder the kernel has marked dead keeps the flag until somebody takes it.
-bool is_held(const pthread_mutex_t& mark) noexcept {
+unsigned word_of(const pthread_mutex_t& mark) noexcept {
   static_assert(sizeof mark.__data.__lock == sizeof(unsigned));
-  const auto word = static_cast<unsigned>(__atomic_load_n(&mark.__data.__lock, __ATOMIC_ACQUIRE));
+  return static_cast<unsigned>(__atomic_load_n(&mark.__data.__lock, __ATOMIC_ACQUIRE));
+}
+
+}  // namespace
+
+bool is_held(const pthread_mutex_t& mark) noexcept {
+  const unsigned word = word_of(mark);
   return (word & FUTEX_TID_MASK) != 0 && (word & FUTEX_OWNER_DIED) == 0;
+}
+
+bool is_free(const pthread_mutex_t& mark) noexcept {
+  return (word_of(mark) & (FUTEX_TID_MASK | FUTEX_OWNER_DIED)) == 0;
 }
 
 }  // namespace vramguard

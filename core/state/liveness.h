@@ -19,5 +19,7 @@ void leave_mark(pthread_mutex_t& mark) noexcept;
 
 // Also for a copy of the memory. Content that is no mutex tells nothing, but harms nobody.
 bool is_held(const pthread_mutex_t& mark) noexcept;
+// Nobody has it, and nobody has died with it. One that is neither held nor free was left by a dead thread.
+bool is_free(const pthread_mutex_t& mark) noexcept;
 
 }  // namespace vramguard

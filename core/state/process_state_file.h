@@ -8,6 +8,7 @@
 #include "core/state/control_block.h"
 #include "core/state/process_state.h"
 #include "core/state/state_folder.h"
+#include "core/state/state_text.h"
 
 namespace vramguard {
 
@@ -40,18 +41,5 @@ class ProcessStateFile {
   ProcessState* state_ = nullptr;
   ControlBlock* control_ = nullptr;
 };
-
-// Cuts what is too long, and always ends it.
-template <std::size_t N>
-void set_state_text(char (&field)[N], std::string_view text) noexcept {
-  const std::size_t size = std::min(text.size(), N - 1);
-  text.copy(field, size);
-  std::fill(field + size, field + N, '\0');
-}
-// Of any content: up to the first zero byte, or all.
-template <std::size_t N>
-std::string state_text(const char (&field)[N]) {
-  return {field, std::find(field, field + N, '\0')};
-}
 
 }  // namespace vramguard

@@ -79,4 +79,6 @@ std::variant<void*, StateProblem> map_shared_file(const std::string& path, std::
   return memory;
 }
 
+void unmap(void* memory, std::size_t bytes) noexcept { munmap(memory, bytes); }
+
 }  // namespace vramguard

@@ -12,8 +12,8 @@
 
 namespace vramguard {
 
-// The mapping stays until the process ends; no descriptor is kept. All of the file's space is allocated when it is
-// made: a full file system is a problem then, and never a signal later.
+// A mapping stays until the process ends, or unmap(); no descriptor is kept. All of the file's space is allocated when
+// it is made: a full file system is a problem then, and never a signal later.
 
 // A fresh file of `bytes` zeros under a name that nobody looks at, mapped for writing.
 struct FreshFile {
@@ -28,5 +28,7 @@ bool publish(const FreshFile& file, const std::string& path) noexcept;
 
 // An existing file of this user's own, no symbolic link, of exactly `bytes`, mapped for writing.
 std::variant<void*, StateProblem> map_shared_file(const std::string& path, std::size_t bytes);
+
+void unmap(void* memory, std::size_t bytes) noexcept;
 
 }  // namespace vramguard

@@ -1,0 +1,100 @@
+#include "core/state/group_file.h"
+
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+
+#include "core/state/liveness.h"
+#include "core/state/shared_file.h"
+
+namespace vramguard {
+namespace {
+
+constexpr std::size_t kLongestName = 64;
+
+// FNV-1a; never 0.
+std::uint64_t key_of(std::string_view uuid) noexcept {
+  std::uint64_t hash = 0xcbf29ce484222325ULL;
+  for (const char c : uuid) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3ULL;
+  return hash | 1;
+}
+
+bool exists(const std::string& path) noexcept { return access(path.c_str(), F_OK) == 0; }
+
+}  // namespace
+
+std::string objection_to_group_name(const std::string& name) {
+  const auto allowed = [](char c) {
+    return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' || c == '_' ||
+           c == '-';
+  };
+  const bool good = !name.empty() && name.size() <= kLongestName && name.front() != '.' &&
+                    std::all_of(name.begin(), name.end(), allowed);
+  return good ? "" : "is no name of a group: 1 to 64 letters, digits, '.', '_', '-', not starting with '.'";
+}
+
+std::string group_path(const std::string& folder, const std::string& name) {
+  return folder + "/" + kGroupPrefix + name;
+}
+
+std::optional<StateProblem> make_group(const std::string& folder, const std::string& name) {
+  const std::string path = group_path(folder, name);
+  if (exists(path)) return std::nullopt;
+  const std::string own_name = std::string(kGroupPrefix) + name + "-" + std::to_string(getpid());
+  auto made = make_shared_file(folder, own_name, sizeof(GroupFile), 0600);
+  if (auto* problem = std::get_if<StateProblem>(&made)) return std::move(*problem);
+  const auto& file = std::get<FreshFile>(made);
+  auto& group = *static_cast<GroupFile*>(file.memory);
+  std::memcpy(group.magic, kGroupMagic, sizeof group.magic);
+  group.version = kGroupVersion;
+  group.bytes = sizeof group;
+  for (GroupSlot& slot : group.members) {
+    if (!prepare_mark(slot.alive)) return StateProblem{"the system has no robust mutex"};
+  }
+  publish(file, path);
+  unmap(file.memory, sizeof(GroupFile));
+  if (exists(path)) return std::nullopt;
+  return StateProblem{path + " cannot be made"};
+}
+
+std::variant<GroupFile*, StateProblem> open_group(const std::string& folder, const std::string& name) {
+  if (const std::string objection = objection_to_group_name(name); !objection.empty())
+    return StateProblem{"'" + name + "' " + objection};
+  const std::string path = group_path(folder, name);
+  if (name.starts_with(kRunGroupPrefix)) {
+    if (!exists(path))
+      return StateProblem{"the group " + name + " of 'vramguard run' is not in " + folder +
+                          ": this process sees another folder, or the command has ended; share the folder and name it "
+                          "in VRAMGUARD_STATE_DIR, or name another group in VRAMGUARD_GROUP"};
+  } else if (auto problem = make_group(folder, name)) {
+    return std::move(*problem);
+  }
+  auto mapped = map_shared_file(path, sizeof(GroupFile));
+  if (auto* problem = std::get_if<StateProblem>(&mapped)) return std::move(*problem);
+  auto* group = static_cast<GroupFile*>(std::get<void*>(mapped));
+  if (std::memcmp(group->magic, kGroupMagic, sizeof group->magic) != 0 || group->version != kGroupVersion ||
+      group->bytes != sizeof *group) {
+    unmap(group, sizeof *group);
+    return StateProblem{path + " was written by another version of vramguard; end its members, or name another group"};
+  }
+  return group;
+}
+
+std::optional<std::size_t> place_of_device(GroupFile& group, const std::string& uuid) noexcept {
+  const std::uint64_t key = key_of(uuid);
+  for (std::size_t i = 0; i < kGroupDevices; ++i) {
+    std::uint64_t found = 0;
+    if (group.devices[i].key.compare_exchange_strong(found, key) || found == key) return i;
+  }
+  return std::nullopt;
+}
+
+std::size_t live_members(const GroupFile& group) noexcept {
+  return static_cast<std::size_t>(std::count_if(group.members.begin(), group.members.end(),
+                                                [](const GroupSlot& slot) { return is_held(slot.alive); }));
+}
+
+}  // namespace vramguard
