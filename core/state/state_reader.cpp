@@ -45,10 +45,8 @@ std::size_t read_all(int fd, void* to, std::size_t bytes) {
 std::optional<pid_t> confirmed_pid(const ProcessState& state, uid_t owner) {
   if (state.pid <= 0 || state.pid_namespace != own_pid_namespace()) return std::nullopt;
   const std::optional<std::uint64_t> start = start_ticks_of(state.pid);
-  struct stat info {};
-  const std::string folder = "/proc/" + std::to_string(state.pid);
-  if (start && *start == state.start_ticks && stat(folder.c_str(), &info) == 0 &&
-      (info.st_uid == owner || info.st_uid == 0))  // one that may not be dumped belongs to root there
+  const std::optional<ProcessStatus> status = status_of(state.pid);
+  if (start && *start == state.start_ticks && status && (status->effective_uid == owner || status->real_uid == owner))
     return state.pid;
   return std::nullopt;
 }
@@ -84,18 +82,27 @@ std::variant<SeenProcess, UnreadableState> read_process_state(const std::string&
   return seen;
 }
 
+std::variant<std::vector<std::string>, UnreadableState> state_paths(const std::string& folder) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(folder.c_str()), closedir);
+  if (open == nullptr) return UnreadableState{folder, errno_text(errno)};
+  std::vector<std::string> paths;
+  while (const dirent* entry = readdir(open.get())) {
+    const std::string_view name = entry->d_name;
+    if (!name.starts_with('.') && name.ends_with(kStateSuffix)) paths.push_back(folder + "/" + std::string(name));
+  }
+  return paths;
+}
+
 SeenProcesses read_states(const std::vector<StateFolder>& folders) {
   SeenProcesses all;
   for (const StateFolder& folder : folders) {
-    const std::unique_ptr<DIR, int (*)(DIR*)> open(opendir(folder.path.c_str()), closedir);
-    if (open == nullptr) {
-      all.unreadable.push_back({folder.path, errno_text(errno)});
+    auto paths = state_paths(folder.path);
+    if (auto* why = std::get_if<UnreadableState>(&paths)) {
+      all.unreadable.push_back(std::move(*why));
       continue;
     }
-    while (const dirent* entry = readdir(open.get())) {
-      const std::string_view name = entry->d_name;
-      if (name.starts_with('.') || !name.ends_with(kStateSuffix)) continue;
-      auto read = read_process_state(folder.path + "/" + std::string(name), folder.owner);
+    for (const std::string& path : std::get<std::vector<std::string>>(paths)) {
+      auto read = read_process_state(path, folder.owner);
       if (auto* seen = std::get_if<SeenProcess>(&read)) all.processes.push_back(std::move(*seen));
       if (auto* why = std::get_if<UnreadableState>(&read)) {
         // It may have ended between two looks.

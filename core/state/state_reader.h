@@ -33,6 +33,9 @@ struct UnreadableState {
 // may still hold anything (state_text, printable). `folder` says whose files count: others' are unreadable.
 std::variant<SeenProcess, UnreadableState> read_process_state(const std::string& path, uid_t owner);
 
+// The public files of a folder.
+std::variant<std::vector<std::string>, UnreadableState> state_paths(const std::string& folder);
+
 struct SeenProcesses {
   std::vector<SeenProcess> processes;  // by start
   std::vector<UnreadableState> unreadable;
