@@ -17,8 +17,11 @@ namespace vramguard {
 
 static_assert(sizeof(std::atomic<std::uint32_t>) == sizeof(std::uint32_t));
 
+// Within this process, or with all that map the memory.
+enum class FutexScope : int { Private = FUTEX_PRIVATE_FLAG, Shared = 0 };
+
 // Returns when `word` no longer holds `expected`, at `until`, when woken, or for no reason.
-inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, MonotonicTime until) noexcept {
+inline void futex_wait(std::uint32_t& word, std::uint32_t expected, MonotonicTime until, FutexScope scope) noexcept {
   timespec time{};
   const timespec* limit = nullptr;
   if (until != MonotonicTime::max()) {
@@ -30,12 +33,19 @@ inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected,
     limit = &time;
   }
   // WAIT_BITSET because it takes an absolute time of CLOCK_MONOTONIC, which is what MonotonicTime is.
-  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAIT_BITSET | FUTEX_PRIVATE_FLAG, expected, limit,
-          nullptr, FUTEX_BITSET_MATCH_ANY);
+  syscall(SYS_futex, &word, FUTEX_WAIT_BITSET | static_cast<int>(scope), expected, limit, nullptr,
+          FUTEX_BITSET_MATCH_ANY);
+}
+inline void futex_wait(std::atomic<std::uint32_t>& word, std::uint32_t expected, MonotonicTime until,
+                       FutexScope scope = FutexScope::Private) noexcept {
+  futex_wait(reinterpret_cast<std::uint32_t&>(word), expected, until, scope);
 }
 
-inline void futex_wake_all(std::atomic<std::uint32_t>& word) noexcept {
-  syscall(SYS_futex, reinterpret_cast<std::uint32_t*>(&word), FUTEX_WAKE | FUTEX_PRIVATE_FLAG, INT_MAX);
+inline void futex_wake_all(std::uint32_t& word, FutexScope scope) noexcept {
+  syscall(SYS_futex, &word, FUTEX_WAKE | static_cast<int>(scope), INT_MAX);
+}
+inline void futex_wake_all(std::atomic<std::uint32_t>& word, FutexScope scope = FutexScope::Private) noexcept {
+  futex_wake_all(reinterpret_cast<std::uint32_t&>(word), scope);
 }
 
 }  // namespace vramguard
