@@ -8,6 +8,8 @@
 #include <charconv>
 #include <cstdlib>
 #include <string_view>
+#include <system_error>
+#include <vector>
 
 namespace vramguard {
 namespace {
@@ -55,7 +57,37 @@ std::optional<ProcessLife> life_in(std::string_view stat) noexcept {
   return life;
 }
 
+// The numbers of a line "Name:\t1\t2\n" of /proc/PID/status; empty without one.
+std::vector<long> numbers_of(std::string_view status, std::string_view name) {
+  const std::size_t at = status.find(name);
+  std::vector<long> numbers;
+  if (at == std::string_view::npos) return numbers;
+  std::string_view line = status.substr(at + name.size());
+  line = line.substr(0, line.find('\n'));
+  while (!line.empty()) {
+    line.remove_prefix(1);  // the tab
+    long number = 0;
+    const auto [end, error] = std::from_chars(line.data(), line.data() + line.size(), number);
+    if (error != std::errc()) break;
+    numbers.push_back(number);
+    line.remove_prefix(static_cast<std::size_t>(end - line.data()));
+  }
+  return numbers;
+}
+
 }  // namespace
+
+std::optional<ProcessStatus> status_of(pid_t pid) noexcept try {
+  // The name comes first and is escaped: no other line can be made to look like these.
+  const std::string status = start_of_file(("/proc/" + std::to_string(pid) + "/status").c_str());
+  const std::vector<long> uids = numbers_of(status, "\nUid:");
+  const std::vector<long> pids = numbers_of(status, "\nNSpid:");
+  if (uids.size() < 2) return std::nullopt;
+  return ProcessStatus{static_cast<uid_t>(uids[0]), static_cast<uid_t>(uids[1]),
+                       pids.empty() ? pid : static_cast<pid_t>(pids.back())};
+} catch (...) {
+  return std::nullopt;
+}
 
 std::optional<ProcessLife> life_of(pid_t pid) noexcept try {
   const std::string path = "/proc/" + std::to_string(pid) + "/stat";

@@ -27,6 +27,13 @@ struct ProcessLife {
 };
 std::optional<ProcessLife> life_of(pid_t pid) noexcept;
 
+// Who the process of that number acts as, and its number in its own pid namespace.
+struct ProcessStatus {
+  uid_t real_uid, effective_uid;
+  pid_t own_pid;
+};
+std::optional<ProcessStatus> status_of(pid_t pid) noexcept;
+
 // Where the process runs, by its environment and its cgroup; "" for what is not known.
 struct Surroundings {
   std::string namespace_, pod;  // of Kubernetes
