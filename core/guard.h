@@ -12,6 +12,7 @@
 #include "core/allocation_table.h"
 #include "core/background_thread.h"
 #include "core/caching_allocators.h"
+#include "core/capture_table.h"
 #include "core/clock.h"
 #include "core/context_table.h"
 #include "core/device_info.h"
@@ -98,6 +99,7 @@ class Guard final : private BackgroundThread::Work {
   // Whether the program has ever captured a stream, or added an allocation to a graph: only then is it worth looking.
   bool captures_seen() const noexcept { return captures_seen_.load(std::memory_order_relaxed); }
   void capture_begins() noexcept { captures_seen_.store(true, std::memory_order_relaxed); }
+  CaptureTable& captures() noexcept { return captures_; }
   bool memory_nodes_seen() const noexcept { return memory_nodes_seen_.load(std::memory_order_relaxed); }
   void memory_node_added() noexcept { memory_nodes_seen_.store(true, std::memory_order_relaxed); }
 
@@ -217,6 +219,7 @@ class Guard final : private BackgroundThread::Work {
   GraphTable graphs_;
   std::atomic<std::uint64_t> graph_trims_{0};
   std::atomic<bool> captures_seen_{false};
+  CaptureTable captures_;
   std::atomic<bool> memory_nodes_seen_{false};
   std::atomic<std::uint64_t> sequence_{0};
   std::atomic<MonotonicTime::rep> unsettled_until_{MonotonicTime::min().time_since_epoch().count()};

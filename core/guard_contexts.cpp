@@ -54,6 +54,7 @@ void Guard::primary_context_gone(GuardedDevice& device, std::uint64_t up_to_sequ
 void Guard::bury(const Context& context, std::uint64_t up_to_sequence) noexcept {
   bury_in(allocations_, context.id, up_to_sequence);
   bury_in(arrays_, context.id, up_to_sequence);
+  captures_.context_gone(context.id);
   GuardedDevice* where = device(context.device);
   if (where) contexts_changed(*where, -1, false);
 }

@@ -19,11 +19,12 @@ struct Request {
 };
 
 inline OomRequest on_this_thread(const Request& request, bool can_spill) noexcept {
+  Guard* guard = vramguard::guard();
   return {.api = request.api,
           .bytes = request.bytes,
           .worst = request.worst > 0 ? request.worst : round_up(request.bytes, kPageBytes),
           .can_spill = can_spill,
-          .capturing = thread_state().captures > 0};
+          .capturing = guard != nullptr && guard->captures().by_this_thread()};
 }
 
 // What would be refused if the budget were more than a number to compare with.

@@ -48,15 +48,24 @@ void streams_end() noexcept { streams_ended.fetch_add(1, std::memory_order_acq_r
 
 namespace entry {
 
-CUresult cuStreamDestroy(CUstream stream) {
+namespace {
+
+// What is captured there ends with it.
+CUresult destroy(CUresult (*DriverFunctions::*function)(CUstream), CUstream stream) {
   streams_end();
-  return forward(&DriverFunctions::cuStreamDestroy, stream);
+  Guard* guard = vramguard::guard();
+  const auto handle = reinterpret_cast<StreamHandle>(stream);
+  const std::optional<Capture> captured = guard != nullptr ? guard->captures().take(handle, 0) : std::nullopt;
+  const CUresult result = forward(function, stream);
+  if (captured && result != CUDA_SUCCESS) guard->captures().put_back(*captured);
+  return result;
 }
 
-CUresult cuStreamDestroy_v2(CUstream stream) {
-  streams_end();
-  return forward(&DriverFunctions::cuStreamDestroy_v2, stream);
-}
+}  // namespace
+
+CUresult cuStreamDestroy(CUstream stream) { return destroy(&DriverFunctions::cuStreamDestroy, stream); }
+
+CUresult cuStreamDestroy_v2(CUstream stream) { return destroy(&DriverFunctions::cuStreamDestroy_v2, stream); }
 
 }  // namespace entry
 

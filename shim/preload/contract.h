@@ -15,7 +15,6 @@ struct vg_thread_state {
   const void* stream;
   uint64_t streams_ended;
   int stream_device;
-  int captures;       /* streams that this thread began to capture and has not ended */
   int in_driver_call; /* this thread is inside a driver call that we made: whatever comes back to us passes uncounted */
 };
 
