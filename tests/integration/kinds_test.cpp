@@ -143,10 +143,10 @@ TEST_CASE("an allocation inside a capture becomes a node, and one that is not al
 TEST_CASE("managed memory that does not fit is kept on the host, and nothing moves it to the device") {
   Host host;
   const Answers list = answers(host, "managed " + mib(1000) + "\nmanaged " + mib(1000) + "\nused\ntouch 1 " +
-                                         mib(1000) + "\nprefetch 1 " + mib(1000) + " 0\nprefer_device 1 " + mib(1000) +
-                                         "\ntouch 1 " + mib(1000) + "\ninfo\nfree 1\nfree 0\nused\n");
-  CHECK(list == Answers{"0 0", "0 1", used(1000_MiB), "0", "0 0", "0", "0", "0 " + mib(528) + " " + mib(2048), "0", "0",
-                        used(0)});
+                                         mib(1000) + "\nprefetch 1 " + mib(1000) + " 0\nadvise 1 " + mib(1000) +
+                                         " 3\ntouch 1 " + mib(1000) + "\ninfo\nfree 1\nfree 0\nused\n");
+  CHECK(list == Answers{"0 0", "0 1", used(1000_MiB), "0", "0 0", "0 0", "0", "0 " + mib(528) + " " + mib(2048), "0",
+                        "0", used(0)});
 }
 
 TEST_CASE("managed memory takes nothing of the device while it is kept on the host") {

@@ -1,5 +1,6 @@
 /* Takes memory of every kind as its standard input says, a call a line, and prints what came back: the command, the
  * code, the outputs that are the same in every run. Usage: kinds [WAY] */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -183,6 +184,36 @@ static int graphs(const struct words* words) {
   return 1;
 }
 
+/* Codes of both versions of a call; the later one is missing in old drivers. */
+static void both(CUresult first, CUresult second) { printf("%d %d", first, second); }
+
+static int managed(const struct words* words) {
+  if (!is(words, "prefetch") && !is(words, "prefetch_batch") && !is(words, "advise")) return 0;
+  const unsigned long long address = slot(words, 1), bytes = number(words, 2);
+  if (is(words, "prefetch")) { /* SLOT BYTES DEVICE; -1: to the host */
+    const int device = (int)number(words, 3);
+    const CUmemLocation to = {device < 0 ? 2 : 1, device};
+    both(cu.cuMemPrefetchAsync(address, bytes, device, stream),
+         cu.cuMemPrefetchAsync_v2 ? cu.cuMemPrefetchAsync_v2(address, bytes, to, 0, stream) : 0);
+  } else if (is(words, "prefetch_batch")) { /* SLOT BYTES SLOT: both, by one call */
+    CUdeviceptr addresses[] = {address, slot(words, 3)};
+    size_t sizes[] = {bytes, bytes}, first = 0;
+    CUmemLocation to = {1, 0};
+    both(cu.cuMemPrefetchBatchAsync(addresses, sizes, 2, &to, &first, 1, 0, stream),
+         cu.cuMemDiscardAndPrefetchBatchAsync(addresses, sizes, 2, &to, &first, 1, 0, stream));
+  } else { /* advise SLOT BYTES ADVICE */
+    const CUmem_advise advice = (CUmem_advise)number(words, 3);
+    both(cu.cuMemAdvise(address, bytes, advice, 0),
+         cu.cuMemAdvise_v2 ? cu.cuMemAdvise_v2(address, bytes, advice, (CUmemLocation){1, 0}) : 0);
+  }
+  return 1;
+}
+
+static void* free_address(void* address) {
+  cu.cuMemFree_v2((CUdeviceptr)address);
+  return NULL;
+}
+
 static int host_and_managed(const struct words* words) {
   unsigned long long item = 77;
   if (is(words, "managed")) {
@@ -190,13 +221,6 @@ static int host_and_managed(const struct words* words) {
     took(code, item);
   } else if (is(words, "touch")) { /* SLOT BYTES */
     printf("%d", cu.cuMemsetD8_v2(slot(words, 1), 1, number(words, 2)));
-  } else if (is(words, "prefetch")) { /* SLOT BYTES DEVICE */
-    const CUmemLocation to = {1, (int)number(words, 3)};
-    printf("%d ", cu.cuMemPrefetchAsync(slot(words, 1), number(words, 2), (CUdevice)number(words, 3), stream));
-    printf("%d",
-           cu.cuMemPrefetchAsync_v2 ? cu.cuMemPrefetchAsync_v2(slot(words, 1), number(words, 2), to, 0, stream) : 0);
-  } else if (is(words, "prefer_device")) { /* SLOT BYTES */
-    printf("%d", cu.cuMemAdvise(slot(words, 1), number(words, 2), 3, 0));
   } else if (is(words, "pin")) {
     void* memory = (void*)77;
     const CUresult code = cu.cuMemAllocHost_v2(&memory, number(words, 1));
@@ -208,6 +232,10 @@ static int host_and_managed(const struct words* words) {
     took(code, item);
   } else if (is(words, "free")) {
     printf("%d", cu.cuMemFree_v2(slot(words, 1)));
+  } else if (is(words, "free_beside")) { /* SLOT: by another thread, while this one goes on */
+    pthread_t thread;
+    printf("%d", pthread_create(&thread, NULL, free_address, (void*)slot(words, 1)));
+    pthread_detach(thread);
   } else {
     return 0;
   }
@@ -260,8 +288,8 @@ int main(int argc, char** argv) {
       words.word[words.count++] = word;
     if (words.count == 0) continue;
     printf("%s ", words.word[0]);
-    if (!virtual_memory(&words) && !pools(&words) && !arrays(&words) && !graphs(&words) && !host_and_managed(&words) &&
-        !looks(&words)) {
+    if (!virtual_memory(&words) && !pools(&words) && !arrays(&words) && !graphs(&words) && !managed(&words) &&
+        !host_and_managed(&words) && !looks(&words)) {
       fprintf(stderr, "no command %s\n", words.word[0]);
       return 2;
     }
