@@ -138,6 +138,11 @@ struct nvmlMemory_v2_t {
   unsigned int version;
   unsigned long long total, reserved, free, used;
 };
+struct nvmlPciInfo_t {  // of nvmlDeviceGetPciInfo_v3
+  char busIdLegacy[16];
+  unsigned int domain, bus, device, pciDeviceId, pciSubSystemId;
+  char busId[32];
+};
 
 // Passed through unread.
 struct CUexecAffinityParam;

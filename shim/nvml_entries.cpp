@@ -4,12 +4,16 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
 #include <new>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "core/device_budget.h"
+#include "core/device_name.h"
 #include "shim/configuration.h"
+#include "shim/cuda_ordinal.h"
 #include "shim/driver.h"
 #include "shim/process.h"
 #include "shim/visible_memory.h"
@@ -38,7 +42,10 @@ const NvmlFunctions& nvml_functions() noexcept {
 #include "shim/driver_functions.inc"
 #undef VG_DRIVER_FUNCTION
   find(found->nvmlDeviceGetUUID, "nvmlDeviceGetUUID");
-  find(found->nvmlDeviceGetIndex, "nvmlDeviceGetIndex");
+  find(found->nvmlDeviceGetName, "nvmlDeviceGetName");
+  find(found->nvmlDeviceGetPciInfo_v3, "nvmlDeviceGetPciInfo_v3");
+  find(found->nvmlDeviceGetCount_v2, "nvmlDeviceGetCount_v2");
+  find(found->nvmlDeviceGetHandleByIndex_v2, "nvmlDeviceGetHandleByIndex_v2");
   const NvmlFunctions* expected = nullptr;
   if (published.compare_exchange_strong(expected, found, std::memory_order_acq_rel)) return *found;
   delete found;
@@ -49,10 +56,47 @@ namespace nvml_entry {
 
 namespace {
 
-std::string uuid_of(nvmlDevice_t device) {
+using TextFunction = nvmlReturn_t (*NvmlFunctions::*)(nvmlDevice_t, char*, unsigned int);
+
+// "" where NVML does not say.
+std::string text_of(TextFunction function, nvmlDevice_t device) {
   char text[96] = "";
-  const auto get = nvml_functions().nvmlDeviceGetUUID;
+  const auto get = nvml_functions().*function;
   return get != nullptr && get(device, text, sizeof text) == NVML_SUCCESS ? text : "";
+}
+
+std::string uuid_of(nvmlDevice_t device) { return text_of(&NvmlFunctions::nvmlDeviceGetUUID, device); }
+
+std::string pci_of(nvmlDevice_t device) {
+  nvmlPciInfo_t info{};
+  const auto get = nvml_functions().nvmlDeviceGetPciInfo_v3;
+  return get != nullptr && get(device, &info) == NVML_SUCCESS ? info.busId : "";
+}
+
+// One without a UUID or a model where NVML does not give it out.
+std::vector<ListedDevice> list_devices() {
+  const NvmlFunctions& nvml = nvml_functions();
+  std::vector<ListedDevice> listed;
+  unsigned int count = 0;
+  if (nvml.nvmlDeviceGetCount_v2 == nullptr || nvml.nvmlDeviceGetHandleByIndex_v2 == nullptr ||
+      nvml.nvmlDeviceGetCount_v2(&count) != NVML_SUCCESS) {
+    return listed;
+  }
+  for (unsigned int i = 0; i < count; ++i) {
+    nvmlDevice_t device = nullptr;
+    const bool given = nvml.nvmlDeviceGetHandleByIndex_v2(i, &device) == NVML_SUCCESS;
+    listed.push_back(given ? ListedDevice{uuid_of(device), text_of(&NvmlFunctions::nvmlDeviceGetName, device)}
+                           : ListedDevice{});
+  }
+  return listed;
+}
+
+// Listing the devices may wake them: only for who names them by number.
+bool names_by_number(const GuardConfig& config) {
+  return std::ranges::any_of(config.device_budgets, [](const DeviceBudget& budget) {
+    const auto name = parse_device_name(budget.device);
+    return name && name->kind == DeviceNameKind::Ordinal;
+  });
 }
 
 GuardedDevice* guarded_device(Guard& guard, const std::string& uuid) {
@@ -62,12 +106,14 @@ GuardedDevice* guarded_device(Guard& guard, const std::string& uuid) {
   return nullptr;
 }
 
-// Where no guard watches the device, its number counts as the program's: what CUDA would make of it, only CUDA knows.
-Bytes configured_budget(const GuardConfig& config, nvmlDevice_t device, const std::string& uuid, Bytes total) {
-  unsigned int index = 0;
-  const auto get = nvml_functions().nvmlDeviceGetIndex;
-  const bool known = get != nullptr && get(device, &index) == NVML_SUCCESS;
-  return resolve_budget(config, uuid, "", known ? static_cast<int>(index) : -1, total);
+// Of a device that no guard watches. One that is there and does not watch it has asked CUDA: it has no number here.
+Bytes configured_budget(const Guard* guard, const GuardConfig& config, nvmlDevice_t device, const std::string& uuid,
+                        Bytes total) {
+  int ordinal = -1;
+  if (guard == nullptr && names_by_number(config)) {
+    ordinal = cuda_ordinal(uuid, list_devices(), std::getenv("CUDA_VISIBLE_DEVICES"), std::getenv("CUDA_DEVICE_ORDER"));
+  }
+  return resolve_budget(config, uuid, pci_of(device), ordinal, total);
 }
 
 // What the program may see of a card of which NVML says this; nothing where that is the card itself.
@@ -78,7 +124,7 @@ std::optional<VisibleMemory> visible(nvmlDevice_t device, Bytes total, Bytes fre
   Guard* guard = vramguard::guard();
   GuardedDevice* guarded = guard != nullptr ? guarded_device(*guard, uuid) : nullptr;
   if (guarded != nullptr) return visible_memory(*guard, *guarded, total, free);
-  return narrowed(configured_budget(read->config, device, uuid, total), 0, total, free);
+  return narrowed(configured_budget(guard, read->config, device, uuid, total), 0, total, free);
 } catch (...) {
   return std::nullopt;
 }

@@ -22,7 +22,10 @@ struct NvmlFunctions {
 #include "shim/driver_functions.inc"
 #undef VG_DRIVER_FUNCTION
   abi::nvmlReturn_t (*nvmlDeviceGetUUID)(abi::nvmlDevice_t, char*, unsigned int) = nullptr;
-  abi::nvmlReturn_t (*nvmlDeviceGetIndex)(abi::nvmlDevice_t, unsigned int*) = nullptr;
+  abi::nvmlReturn_t (*nvmlDeviceGetName)(abi::nvmlDevice_t, char*, unsigned int) = nullptr;
+  abi::nvmlReturn_t (*nvmlDeviceGetPciInfo_v3)(abi::nvmlDevice_t, abi::nvmlPciInfo_t*) = nullptr;
+  abi::nvmlReturn_t (*nvmlDeviceGetCount_v2)(unsigned int*) = nullptr;
+  abi::nvmlReturn_t (*nvmlDeviceGetHandleByIndex_v2)(unsigned int, abi::nvmlDevice_t*) = nullptr;
 };
 
 // What the program would reach without us. Looked up at the first call; thread-safe.

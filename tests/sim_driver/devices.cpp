@@ -36,7 +36,7 @@ CUresult answer(Out* out, CUdevice ordinal, Put put) {
 CUresult get_name(char* out, int length, CUdevice ordinal) {
   return answer(out, ordinal, [&](Device& device) {
     if (length <= 0) return CUDA_ERROR_INVALID_VALUE;
-    std::snprintf(out, static_cast<std::size_t>(length), "%s", device.identity.name.c_str());
+    std::snprintf(out, static_cast<std::size_t>(length), "%s", model_of(device.physical).c_str());
     return CUDA_SUCCESS;
   });
 }

@@ -109,6 +109,11 @@ Environment read_environment() {
   return env;
 }
 
+std::string model_of(int physical_index) {
+  const int fastest = environment().fastest;
+  return fastest > 0 && physical_index == fastest ? "Simulated GPU, the fast one" : "Simulated GPU";
+}
+
 const Environment& environment() {
   static const Environment* const env = new Environment(read_environment());
   return *env;

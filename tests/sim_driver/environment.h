@@ -39,6 +39,9 @@ struct Environment {
   std::vector<std::string> problems;
 };
 
+// The name of a device's model: the fastest, where one was named, is of another than the rest.
+std::string model_of(int physical_index);
+
 Environment read_environment();
 
 // The environment at the first call; never destroyed.

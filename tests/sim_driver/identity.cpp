@@ -29,7 +29,6 @@ DeviceIdentity device_identity(int physical_index) {
   identity.pci_bus = 0x3b + 0x0c * physical_index;
   std::snprintf(text, sizeof text, "0000:%02x:00.0", identity.pci_bus);
   identity.pci_bus_id = text;
-  identity.name = "Simulated GPU";
   return identity;
 }
 

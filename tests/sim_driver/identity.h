@@ -1,4 +1,4 @@
-// What tells one physical device from another: UUID, PCI address, name. Stable, and the same for CUDA and NVML.
+// What tells one physical device from another: UUID, PCI address. Stable, and the same for CUDA and NVML.
 #pragma once
 
 #include <string>
@@ -12,7 +12,6 @@ struct DeviceIdentity {
   std::string uuid_text;  // GPU-xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx
   int pci_bus;
   std::string pci_bus_id;  // 0000:3b:00.0
-  std::string name;
 };
 
 DeviceIdentity device_identity(int physical_index);

@@ -83,7 +83,7 @@ nvmlReturn_t get_uuid(nvmlDevice_t device, char* out, unsigned int length) {
 
 nvmlReturn_t get_name(nvmlDevice_t device, char* out, unsigned int length) {
   const int index = index_of(device);
-  return index < 0 ? NVML_ERROR_INVALID_ARGUMENT : put_text(device_identity(index).name, out, length);
+  return index < 0 ? NVML_ERROR_INVALID_ARGUMENT : put_text(model_of(index), out, length);
 }
 
 template <class Memory>
