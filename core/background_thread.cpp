@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <string_view>
 
-#include "core/futex.h"
 #include "core/undisturbed.h"
 
 namespace vramguard {
@@ -47,12 +46,13 @@ bool BackgroundThread::start(Work& work) noexcept {
 }
 
 void BackgroundThread::wake() noexcept {
-  if (state_.exchange(kWoken, std::memory_order_acq_rel) == kAsleep) futex_wake_all(state_);
+  if (state().exchange(kWoken, std::memory_order_acq_rel) == kAsleep) futex_wake_all(*word_, scope_);
 }
 
 void* BackgroundThread::enter(void* self) noexcept {
   auto* thread = static_cast<BackgroundThread*>(self);
   prctl(PR_SET_NAME, thread->name_);
+  thread->work_->begin();
   thread->loop();
   thread->running_.fetch_sub(1);
   return nullptr;
@@ -62,9 +62,10 @@ void BackgroundThread::loop() noexcept {
   const Clock clock;
   MonotonicTime look = clock.now() + look_around_;
   for (;;) {
-    state_.exchange(kAwake, std::memory_order_acq_rel);
+    state().exchange(kAwake, std::memory_order_acq_rel);
     MonotonicTime next = clock.now();
     if (next < look) next = work_->run(next);
+    if (next == kEnd) return;
 
     for (MonotonicTime now = clock.now(); now < next || now >= look; now = clock.now()) {
       if (now >= look) {
@@ -80,22 +81,22 @@ void BackgroundThread::loop() noexcept {
 // False when somebody woke us.
 bool BackgroundThread::sleep_until(MonotonicTime time) noexcept {
   std::uint32_t expected = kAwake;
-  if (!state_.compare_exchange_strong(expected, kAsleep, std::memory_order_acq_rel)) return false;
-  futex_wait(state_, kAsleep, time);
+  if (!state().compare_exchange_strong(expected, kAsleep, std::memory_order_acq_rel)) return false;
+  futex_wait(*word_, kAsleep, time, scope_);
   expected = kAsleep;
-  return state_.compare_exchange_strong(expected, kAwake, std::memory_order_acq_rel);
+  return state().compare_exchange_strong(expected, kAwake, std::memory_order_acq_rel);
 }
 
 namespace {
 
-struct ProcessState {
+struct MainAndThreads {
   char main;  // the state of `main`: Z once it has ended while others go on
   unsigned threads;
 };
 
 // pid (comm) state ...: the name may hold anything. /proc/self is `main`; the 18th field from the state on is the
 // number of threads, `main` included.
-std::optional<ProcessState> state_of_this_process() noexcept {
+std::optional<MainAndThreads> state_of_this_process() noexcept {
   const int fd = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
   if (fd < 0) return std::nullopt;
   char text[1024];
@@ -107,7 +108,7 @@ std::optional<ProcessState> state_of_this_process() noexcept {
   const std::size_t name_end = stat.rfind(')');
   if (name_end == std::string_view::npos || name_end + 2 >= stat.size()) return std::nullopt;
   std::size_t at = name_end + 2;
-  ProcessState state{stat[at], 0};
+  MainAndThreads state{stat[at], 0};
   for (int field = 0; field < 17 && at != std::string_view::npos; ++field) at = stat.find(' ', at + 1);
   if (at == std::string_view::npos) return std::nullopt;
   std::from_chars(stat.data() + at + 1, stat.data() + stat.size(), state.threads);
@@ -117,12 +118,12 @@ std::optional<ProcessState> state_of_this_process() noexcept {
 }  // namespace
 
 std::optional<unsigned> threads_of_this_process() noexcept {
-  const std::optional<ProcessState> state = state_of_this_process();
+  const std::optional<MainAndThreads> state = state_of_this_process();
   return state ? std::optional(state->threads) : std::nullopt;
 }
 
 bool only_own_threads_remain(unsigned own) noexcept {
-  const std::optional<ProcessState> state = state_of_this_process();
+  const std::optional<MainAndThreads> state = state_of_this_process();
   return state && state->main == 'Z' && state->threads == own + 1;
 }
 

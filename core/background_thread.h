@@ -7,6 +7,8 @@
 #include <optional>
 
 #include "core/clock.h"
+#include "core/futex.h"
+#include "core/state/control_block.h"
 
 namespace vramguard {
 
@@ -18,9 +20,13 @@ namespace vramguard {
 // have without them. That is noticed within `look_around`; without /proc it is not, and such a process would stay.
 class BackgroundThread {
  public:
+  static constexpr MonotonicTime kEnd{MonotonicTime::duration(MonotonicTime::min().time_since_epoch().count() + 1)};
+
   class Work {
    public:
-    // Does what is due and says when to be called again if nobody wakes the thread; max() for never.
+    // Once, before the first run().
+    virtual void begin() noexcept {}
+    // Does what is due and says when to be called again if nobody wakes the thread; max() for never, kEnd to end it.
     virtual MonotonicTime run(MonotonicTime now) noexcept = 0;
     // The program has ended around the thread.
     virtual void leave(MonotonicTime) noexcept {}
@@ -35,6 +41,12 @@ class BackgroundThread {
       : name_(name), running_(running), look_around_(look_around) {}
   BackgroundThread(const BackgroundThread&) = delete;
 
+  // From start() on, sleeps on a word that other processes can wake it by, too (WakeWord). Before start().
+  void sleep_on(std::uint32_t& shared_word) noexcept {
+    word_ = &shared_word;
+    scope_ = FutexScope::Shared;
+  }
+
   // False when the system gives no thread: the caller then does the work itself. `work` must live as long as the
   // process.
   bool start(Work& work) noexcept;
@@ -47,13 +59,15 @@ class BackgroundThread {
   void loop() noexcept;
   bool sleep_until(MonotonicTime time) noexcept;
 
-  enum State : std::uint32_t { kAwake, kAsleep, kWoken };
-
   const char* const name_;
   std::atomic<unsigned>& running_;
   const std::chrono::milliseconds look_around_;
   Work* work_ = nullptr;
-  std::atomic<std::uint32_t> state_{kAwake};
+  std::atomic_ref<std::uint32_t> state() const noexcept { return std::atomic_ref(*word_); }
+
+  alignas(std::atomic_ref<std::uint32_t>::required_alignment) std::uint32_t own_word_ = kAwake;
+  std::uint32_t* word_ = &own_word_;
+  FutexScope scope_ = FutexScope::Private;
 };
 
 // The program's and ours together; nullopt without /proc.

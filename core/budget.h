@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "core/bytes.h"
+#include "core/state/group_share.h"
 
 namespace vramguard {
 
@@ -25,10 +26,11 @@ class Budget {
 
   // All of `bytes` or nothing. Also false for 0 bytes while more is admitted than the limit.
   bool try_reserve(Bytes bytes) noexcept {
-    Bytes admitted = admitted_.load(std::memory_order_relaxed);
+    if (share_ != nullptr) return bytes <= limit() && share_->admit(bytes, limit());
+    Bytes admitted = admitted_->load(std::memory_order_relaxed);
     do {
       if (!fits(admitted, bytes, limit())) return false;
-    } while (!admitted_.compare_exchange_weak(admitted, admitted + bytes, std::memory_order_relaxed));
+    } while (!admitted_->compare_exchange_weak(admitted, admitted + bytes, std::memory_order_relaxed));
     return true;
   }
   // For what the device has already given: counts even beyond the limit.
@@ -37,13 +39,20 @@ class Budget {
   void give_back(Bytes bytes) noexcept;
 
   // What try_reserve would have answered at this moment.
-  bool would_fit(Bytes bytes) const noexcept { return fits(admitted(), bytes, limit()); }
+  bool would_fit(Bytes bytes) const noexcept { return fits(admitted() + admitted_by_others(), bytes, limit()); }
+
+  // From now on the limit is for the whole group. Before anything is reserved; `share` lives as long as this.
+  void share_with(const GroupShare& share) noexcept {
+    share_ = &share;
+    admitted_ = &share.own().announced;
+  }
+  Bytes admitted_by_others() const noexcept { return share_ != nullptr ? share_->others_announced() : 0; }
 
   Bytes limit() const noexcept { return limit_.load(std::memory_order_relaxed); }
   void set_limit(Bytes limit) noexcept { limit_.store(limit, std::memory_order_relaxed); }
 
   // Bytes admitted, including calls still inside the driver; not the same as bytes the GPU has in use.
-  Bytes admitted() const noexcept { return admitted_.load(std::memory_order_relaxed); }
+  Bytes admitted() const noexcept { return admitted_->load(std::memory_order_relaxed); }
   std::uint64_t inconsistencies() const noexcept { return inconsistencies_.load(std::memory_order_relaxed); }
 
  private:
@@ -51,8 +60,11 @@ class Budget {
     return admitted <= limit && bytes <= limit - admitted;
   }
 
-  // Relaxed throughout: the numbers guard no other data, and one variable alone decides what is admitted.
-  std::atomic<Bytes> admitted_{0};
+  // Relaxed throughout: the numbers guard no other data, and one variable alone decides what is admitted. Not so with a
+  // group; GroupShare says how.
+  std::atomic<Bytes> own_{0};
+  std::atomic<Bytes>* admitted_ = &own_;
+  const GroupShare* share_ = nullptr;
   std::atomic<Bytes> limit_;
   std::atomic<std::uint64_t> inconsistencies_{0};
 };

@@ -15,6 +15,7 @@ struct DeviceInfo {
   std::string uuid;        // "GPU-8f6e1c1a-...": the identity everywhere but inside this process
   std::string pci_bus_id;  // "0000:3b:00.0"
   Bytes total_bytes;
+  std::string name = {};  // "NVIDIA H200"; for people
 };
 
 // Thread-safe. The device itself, beside our books: what is said of it, and the little that we do to it. nullopt where

@@ -67,7 +67,7 @@ void Guard::tend_sentinel(GuardedDevice& device) noexcept {
 }
 
 void Guard::set_budget(GuardedDevice& device, Bytes budget) noexcept {
-  const Bytes before = device.memory.budget(), used = device.memory.used();
+  const Bytes before = device.memory.budget(), used = device.memory.used_by_group();
   device.memory.set_budget(budget);
   device.sentinel.stay_within(device);
   LogRecord record(Event::Budget);
@@ -80,6 +80,12 @@ void Guard::set_budget(GuardedDevice& device, Bytes budget) noexcept {
   }
 }
 
+void Guard::set_sentinel(GuardedDevice& device, Bytes bytes) noexcept {
+  if (observes()) return;
+  device.sentinel.want(std::min(bytes, config_.max_sentinel.value_or(bytes)), device);
+  watchdog_.expect(SentinelKeeper::kRetry);
+}
+
 void Guard::start(std::string_view driver_version) noexcept {
   LogRecord started(Event::Start);
   started.add("ver", VRAMGUARD_VERSION)
@@ -88,6 +94,8 @@ void Guard::start(std::string_view driver_version) noexcept {
       .add("policy", to_string(config_.oom.policy))
       .add("devices", devices_.size());
   if (!config_.source.empty()) started.add("config", config_.source);
+  if (presence_.in_group()) started.add("group", presence_.group_name());
+  if (presence_.prepared()) started.add("state", presence_.folder());
   post(started);
   for (const GuardedDevice& device : devices_) {
     LogRecord record(Event::Device);
@@ -99,7 +107,7 @@ void Guard::start(std::string_view driver_version) noexcept {
   }
   if (config_.log.report_every.count() > 0) next_report_ = clock_.now() + config_.log.report_every;
   has_thread_.store(thread_.start(*this));
-  if (!watchdog_.start())
+  if (!watches_ && !watchdog_.start())
     guard_failed("watchdog", "no thread for it: what no call shows is measured with contexts alone");
   write_now_if_alone();
 }

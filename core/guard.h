@@ -24,6 +24,7 @@
 #include "core/physical_table.h"
 #include "core/pinned_memory.h"
 #include "core/pool_table.h"
+#include "core/presence.h"
 #include "core/pressure_log.h"
 #include "core/watchdog.h"
 
@@ -40,6 +41,12 @@ class Guard final : private BackgroundThread::Work {
   // ordinals.
   Guard(const GuardConfig& config, std::vector<DeviceInfo> devices, const std::vector<Bytes>& budgets,
         DeviceReader& reader, const Clock& clock);
+
+  // Shows this process to others and takes its place in its group. Before the guard can be found by other threads. What
+  // is in the way, in words: then it must not be used, as the group would be split; without a group nothing is.
+  std::optional<std::string> join() noexcept;
+  // After join(), for a guard that will not be used.
+  void withdraw() noexcept;
 
   // Writes the first records and starts the thread. Once, after the guard can be found by others.
   void start(std::string_view driver_version) noexcept;
@@ -127,6 +134,10 @@ class Guard final : private BackgroundThread::Work {
   bool program_frees_on_refusal() noexcept { return caching_allocators_.loaded(clock_.now()); }
   // Threads of the program, its own excepted, could free something.
   bool others_can_free() noexcept;
+  // Of a group: the other members bring their numbers up to date, or give back what they hold of a sentinel. True if
+  // less is charged than before.
+  bool ask_group_to_settle(GuardedDevice& device) noexcept;
+  bool ask_group_for_sentinel(GuardedDevice& device, Bytes bytes) noexcept;
   // Asks `how` for what the card has free now, and sets the ceiling of `leave_free` by it.
   using AskFree = std::optional<Bytes> (DeviceReader::*)(int ordinal) noexcept;
   void look_at_card(GuardedDevice& device, AskFree how) noexcept;
@@ -137,6 +148,13 @@ class Guard final : private BackgroundThread::Work {
   Budget& spill() noexcept { return spill_; }
   HookRunner& hook_runner() noexcept { return runner_; }
   void set_budget(GuardedDevice& device, Bytes budget) noexcept;
+  // Applies what can change while the program runs; "" or, in words, what was not. On the guard's own thread.
+  std::string reconfigure(const GuardConfig& fresh);
+  // Reads the configuration again when another process asks for it; "" or what is wrong with it. Before start().
+  using Reload = std::string (*)(Guard&);
+  void reload_by(Reload reload) noexcept { reload_ = reload; }
+  // Under the administrator's cap; of "all" nothing changes.
+  void set_sentinel(GuardedDevice& device, Bytes bytes) noexcept;
   // Called with each published change of pressure, on the guard's thread. False: no memory for it.
   using PressureListener = std::function<void(const DeviceInfo&, const PressureTransition&)>;
   bool add_pressure_listener(PressureListener listener, std::uint64_t key = 0) noexcept;
@@ -169,6 +187,12 @@ class Guard final : private BackgroundThread::Work {
   enum class AskDriver { Yes, No };
   MonotonicTime publish_pressure(MonotonicTime now, AskDriver ask) noexcept;
   MonotonicTime publish_reports(MonotonicTime now) noexcept;
+  MonotonicTime publish_state() noexcept;
+  void publish_hooks(ProcessState& seen) noexcept;
+  void show_record(std::uint64_t number, std::string_view line) noexcept;
+  void answer_control() noexcept;
+  std::string do_as_asked(const ControlBlock& control) noexcept;
+  MonotonicTime serve_group(MonotonicTime now) noexcept;
   void look_at_devices() noexcept;
   void unsettled() noexcept;
   void bury(const Context& context, std::uint64_t up_to_sequence) noexcept;
@@ -202,6 +226,8 @@ class Guard final : private BackgroundThread::Work {
   const GuardConfig config_;
   DeviceReader& reader_;
   const Clock& clock_;
+  Presence presence_;
+  Reload reload_ = nullptr;
   PressureLog log_;
   HookList hooks_;
   HookRunner runner_;
@@ -229,7 +255,9 @@ class Guard final : private BackgroundThread::Work {
   ThreadSet listening_;
   std::atomic<unsigned> own_threads_{0};
   BackgroundThread thread_{"vramguard", own_threads_};
-  Watchdog watchdog_{own_threads_, [](void* self) noexcept { static_cast<Guard*>(self)->look_at_devices(); }, this};
+  Watchdog watchdog_{own_threads_, [](void* self) noexcept { static_cast<Guard*>(self)->presence_.begin(); },
+                     [](void* self) noexcept { static_cast<Guard*>(self)->look_at_devices(); }, this};
+  bool watches_ = false;  // the watchdog has been started
   std::atomic<bool> ending_{false};
   PatientLock working_;  // whoever does the thread's work
   std::atomic<bool> has_thread_{false};

@@ -52,6 +52,7 @@ struct SignalAction {
   int number = 0;
   SignalTarget target = SignalTarget::Self;
   bool require_handler = true;  // never sent where its default action would end the target
+  friend bool operator==(const SignalAction&, const SignalAction&) = default;
 };
 
 // What a hook does; a shell command line is {"/bin/sh", "-c", line}.
@@ -67,6 +68,7 @@ struct HookConfig {
   Bytes overhead = 0;  // skipped while less than this is free
   std::chrono::milliseconds timeout{10'000};
   std::chrono::milliseconds cooldown{15'000};
+  friend bool operator==(const HookConfig&, const HookConfig&) = default;
 };
 
 struct OomConfig {
@@ -86,12 +88,14 @@ struct LogConfig {
   LogFormat format = LogFormat::Logfmt;
   LogLevel level = LogLevel::Info;
   std::chrono::milliseconds report_every{0};  // 0: no reports
+  friend bool operator==(const LogConfig&, const LogConfig&) = default;
 };
 
 // A sentinel for one device, named as a DeviceBudget names it.
 struct DeviceSentinel {
   std::string device;
   Sentinel sentinel;
+  friend bool operator==(const DeviceSentinel&, const DeviceSentinel&) = default;
 };
 
 // A budget for one device, named as the user named it: "GPU-8f6e..." (full or shortened), "pci:0000:3b:00.0", "cuda:0".

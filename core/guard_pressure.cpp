@@ -38,7 +38,7 @@ std::optional<PressureTransition> Guard::evaluate_pressure(GuardedDevice& device
   budget.change = memory.evaluate_pressure(now);
   budget.level = memory.pressure_level();
   budget.free = memory.free();
-  budget.used = memory.used();
+  budget.used = memory.used_by_group();
   budget.total = memory.budget();
   const bool looks = config_.pressure.scope != PressureScope::Budget && config_.pressure.watch_card;
   if (const std::optional<Bytes> free = looks ? device.card_free_as_seen() : std::nullopt) {
@@ -57,6 +57,7 @@ std::optional<PressureTransition> Guard::evaluate_pressure(GuardedDevice& device
 void Guard::publish(GuardedDevice& device, const PressureTransition& change, const char* scope,
                     AskDriver ask) noexcept {
   // What no call shows matters more, the less is left.
+  device.transitions[static_cast<std::size_t>(change.to)].fetch_add(1, std::memory_order_relaxed);
   if (change.to > change.from) watchdog_.expect(std::chrono::milliseconds(0));
   LogRecord record(Event::Pressure, change.to > change.from ? LogLevel::Warn : LogLevel::Info);
   record.device(device.info.ordinal)
@@ -131,7 +132,7 @@ bool Guard::watches_card(const GuardedDevice& device) const noexcept {
 
 // By what is settled: a call under way may have taken its bytes of the card already, or not yet.
 void Guard::look_at_card(GuardedDevice& device, AskFree how) noexcept {
-  const auto taken = [&] { return device.memory.used() + device.memory.sentinel(); };
+  const auto taken = [&] { return device.memory.used_by_group() + device.memory.sentinel_of_group(); };
   const Bytes taken_before = taken();
   const std::optional<Bytes> free = (reader_.*how)(device.info.ordinal);
   const Bytes before = device.card_seen.exchange(free.value_or(kUnlimitedBytes), std::memory_order_relaxed);

@@ -42,7 +42,7 @@ void Guard::oom_returned(GuardedDevice& device, const OomRequest& request, Refus
   int none = 0;
   if (first_oom_.state.compare_exchange_strong(none, 1)) {
     first_oom_.requested = request.bytes;
-    first_oom_.used = device.memory.used();
+    first_oom_.used = device.memory.used_by_group();
     first_oom_.budget = device.memory.budget();
     first_oom_.scope = scope;
     first_oom_.state.store(2);
@@ -124,6 +124,8 @@ void Guard::write_exit_record() noexcept {
       .add("hooks_failed", hooks.failures);
   if (outrun > 0) record.add("sentinel_outrun", outrun);
   log_.write_last(record);
+  publish_state();
+  presence_.end();
 }
 
 MonotonicTime Guard::run(MonotonicTime now) noexcept {
@@ -134,8 +136,10 @@ MonotonicTime Guard::run(MonotonicTime now) noexcept {
 }
 
 MonotonicTime Guard::work(MonotonicTime now) noexcept {
-  MonotonicTime next = std::min(publish_pressure(now, AskDriver::Yes), publish_reports(now));
-  next = std::min(next, runner_.work(now));
+  answer_control();
+  MonotonicTime next = serve_group(now);
+  next = std::min({next, publish_pressure(now, AskDriver::Yes), publish_reports(now)});
+  next = std::min({next, runner_.work(now), publish_state()});
   say_first_oom();
   log_.write_queued();
   return std::min(next, log_.next_write());

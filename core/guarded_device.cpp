@@ -18,8 +18,11 @@ bool GuardedDevice::look_again() noexcept {
   guard_.measure_missed(*this);
   guard_.read_bounded(*this);
   if (leave_free > 0) guard_.look_at_card(*this, &DeviceReader::free_bytes_here);
+  guard_.ask_group_to_settle(*this);
   return memory.unreserved() > room;
 }
+
+bool GuardedDevice::ask_group_for_sentinel(Bytes bytes) noexcept { return guard_.ask_group_for_sentinel(*this, bytes); }
 
 bool GuardedDevice::trim() noexcept { return guard_.trim(*this); }
 
@@ -40,7 +43,7 @@ HookFacts GuardedDevice::facts(HookEvent event) noexcept {
   facts.device = &info;
   facts.level = facts.previous = level.load();
   if (memory.budget() != kUnlimitedBytes) facts.budget = memory.budget();
-  facts.used = memory.used();
+  facts.used = memory.used_by_group();
   facts.free = memory.free();
   facts.card_free = card_free_as_seen();
   return facts;

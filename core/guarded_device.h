@@ -1,10 +1,12 @@
 // One device of the process: its books, its sentinel, the way of its refused requests, and its pressure.
 #pragma once
 
+#include <array>
 #include <atomic>
 
 #include "core/card_pressure.h"
 #include "core/oom_path.h"
+#include "core/state/process_state.h"
 
 namespace vramguard {
 
@@ -18,6 +20,7 @@ struct GuardedDevice final : OomHost {
   Ledger& books() noexcept override { return memory; }
   const DeviceInfo& identity() const noexcept override { return info; }
   bool look_again() noexcept override;
+  bool ask_group_for_sentinel(Bytes bytes) noexcept override;
   bool trim() noexcept override;
   std::optional<Bytes> card_free() noexcept override;
   std::optional<Bytes> card_free_as_seen() noexcept override;
@@ -38,7 +41,8 @@ struct GuardedDevice final : OomHost {
   Bytes leave_free = 0;                                   // the card is to keep so much
   std::atomic<PressureLevel> level{PressureLevel::None};  // as last published, by the configured scope
   std::atomic<Bytes> managed_bytes{0};                    // in the books: nobody tells how much of it is resident
-  std::atomic<std::uint64_t> uncharged_live{0};           // managed allocations that are not in the books
+  std::array<std::atomic<std::uint64_t>, kStateLevels> transitions{};  // published ones, by the level that was entered
+  std::atomic<std::uint64_t> uncharged_live{0};                        // managed allocations that are not in the books
   std::atomic<bool> measure_again{false};         // the last look at what no call shows told nothing, or is out of date
   std::atomic<Bytes> card_seen{kUnlimitedBytes};  // free, as the watchdog saw it last; kUnlimitedBytes: nobody tells
   std::atomic<bool> pools_used{false};            // from the first time on: there is something to read

@@ -12,6 +12,28 @@ constexpr MonotonicTime::duration kLongestHold = std::chrono::minutes(10);
 
 }  // namespace
 
+const char* to_string(HookOutcome outcome) noexcept {
+  switch (outcome) {
+    case HookOutcome::Ok:
+      return "ok";
+    case HookOutcome::Background:
+      return "background";
+    case HookOutcome::Failed:
+      return "failed";
+    case HookOutcome::Signaled:
+      return "signaled";
+    case HookOutcome::TimedOut:
+      return "timeout";
+    case HookOutcome::CannotStart:
+      return "cannot_start";
+    case HookOutcome::Sent:
+      return "sent";
+    case HookOutcome::NotSent:
+      return "not_sent";
+  }
+  return "";
+}
+
 const char* to_string(HookSkip skip) noexcept {
   switch (skip) {
     case HookSkip::Disabled:

@@ -10,7 +10,24 @@
 
 namespace vramguard {
 
+enum class HookOutcome : std::uint8_t {
+  Ok,           // freed something, perhaps
+  Background,   // is freeing in the background (exit status 75)
+  Failed,       // exited with anything else
+  Signaled,     // died by a signal
+  TimedOut,     // did not end in time
+  CannotStart,  // errno says why
+  Sent,         // the signal is on its way
+  NotSent,      // nobody would have handled it
+};
+
+inline constexpr std::size_t kHookOutcomes = 8;
+
+const char* to_string(HookOutcome outcome) noexcept;
+
 enum class HookSkip : std::uint8_t { Disabled, InsideHook, Once, Cooldown, BackOff, Overhead, Running };
+
+inline constexpr std::size_t kHookSkips = 7;
 
 const char* to_string(HookSkip skip) noexcept;
 

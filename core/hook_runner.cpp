@@ -36,28 +36,6 @@ HookOutcome outcome_of(const CommandResult& result) noexcept {
 
 }  // namespace
 
-const char* to_string(HookOutcome outcome) noexcept {
-  switch (outcome) {
-    case HookOutcome::Ok:
-      return "ok";
-    case HookOutcome::Background:
-      return "background";
-    case HookOutcome::Failed:
-      return "failed";
-    case HookOutcome::Signaled:
-      return "signaled";
-    case HookOutcome::TimedOut:
-      return "timeout";
-    case HookOutcome::CannotStart:
-      return "cannot_start";
-    case HookOutcome::Sent:
-      return "sent";
-    case HookOutcome::NotSent:
-      return "not_sent";
-  }
-  return "";
-}
-
 void HookRun::start(const HookEnvironment& environment, const std::string& log_path, const Clock& clock,
                     milliseconds limit, Card card) noexcept {
   started_ = clock.now();
@@ -117,7 +95,7 @@ void HookRun::post_start(milliseconds limit) noexcept {
 // Of the card if that is short, otherwise of the budget. What others took or gave meanwhile is in it.
 std::optional<Bytes> HookRun::taken(Card card) noexcept {
   const std::string_view scope = facts_.scope;
-  if (scope == to_string(RefusalScope::Budget)) return host_.books().used();
+  if (scope == to_string(RefusalScope::Budget)) return host_.books().used_by_group();
   const std::optional<Bytes> free = card == Card::Ask ? host_.card_free() : host_.card_free_as_seen();
   if (!free) return std::nullopt;
   return host_.identity().total_bytes - std::min(*free, host_.identity().total_bytes);
@@ -151,6 +129,7 @@ HookOutcome HookRun::finish(const Clock& clock, Card card) noexcept {
   if (pid > 0) record.add("hook_pid", pid);
   if (output_bytes > 0) record.add("output", std::string_view(output, output_bytes));
   host_.post(record);
+  hook_->tally.outcomes[static_cast<std::size_t>(outcome_)].fetch_add(1);
   hook_->gate.end(now, good);
   return outcome_;
 }
@@ -172,8 +151,7 @@ bool HookRunner::may_run(Hook& hook, OomHost& host, const HookFacts& facts) noex
   return !skip;
 }
 
-void HookRunner::post_skip(const Hook& hook, OomHost& host, const HookFacts& facts, HookSkip skip,
-                           Bytes headroom) noexcept {
+void HookRunner::post_skip(Hook& hook, OomHost& host, const HookFacts& facts, HookSkip skip, Bytes headroom) noexcept {
   LogRecord record(Event::HookSkip);
   if (facts.device != nullptr) record.device(facts.device->ordinal);
   record.add("hook", hook.config.name).add("reason", to_string(skip));
@@ -181,6 +159,7 @@ void HookRunner::post_skip(const Hook& hook, OomHost& host, const HookFacts& fac
     record.add("overhead_bytes", hook.config.overhead).add("headroom_bytes", headroom);
   }
   host.post(record);
+  hook.tally.skips[static_cast<std::size_t>(skip)].fetch_add(1);
 }
 
 std::unique_ptr<HookRun> HookRunner::make_run(const std::shared_ptr<Hook>& hook, OomHost& host,

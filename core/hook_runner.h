@@ -14,19 +14,6 @@
 
 namespace vramguard {
 
-enum class HookOutcome : std::uint8_t {
-  Ok,           // freed something, perhaps
-  Background,   // is freeing in the background (exit status 75)
-  Failed,       // exited with anything else
-  Signaled,     // died by a signal
-  TimedOut,     // did not end in time
-  CannotStart,  // errno says why
-  Sent,         // the signal is on its way
-  NotSent,      // nobody would have handled it
-};
-
-const char* to_string(HookOutcome outcome) noexcept;
-
 // One run, from its start record to its end record. Belongs to one thread at a time.
 class HookRun {
  public:
@@ -106,8 +93,7 @@ class HookRunner {
   };
 
   bool may_run(Hook& hook, OomHost& host, const HookFacts& facts) noexcept;
-  static void post_skip(const Hook& hook, OomHost& host, const HookFacts& facts, HookSkip skip,
-                        Bytes headroom) noexcept;
+  static void post_skip(Hook& hook, OomHost& host, const HookFacts& facts, HookSkip skip, Bytes headroom) noexcept;
   std::unique_ptr<HookRun> make_run(const std::shared_ptr<Hook>& hook, OomHost& host, const HookFacts& facts) noexcept;
   void start_next() noexcept;
   std::optional<Wish> next_wish() noexcept;

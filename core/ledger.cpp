@@ -40,29 +40,54 @@ Ledger::Ledger(Bytes budget, Wake wake, void* wake_context) noexcept
       last_oom_(kNeverOom),
       last_oom_seen_(kNeverOom) {}
 
+void Ledger::share_with(const GroupShare& share) noexcept {
+  share_ = &share;
+  budget_.share_with(share);
+  statistics_.count_use_in(share.own().used);
+  calls_ = &share.own().calls;
+}
+
+// The call begins before it is tried: other members of a group must see that what they add up may not stay.
 std::optional<Reservation> Ledger::reserve(Bytes worst) noexcept {
-  if (budget_.try_reserve(worst)) return Reservation(*this, worst);
+  Reservation reservation(*this);
+  if (budget_.try_reserve(worst)) {
+    reservation.bytes_ = worst;
+    return reservation;
+  }
   // Only a size that no device has gets here without a limit; the driver knows what to say to it.
-  if (budget_.limit() == kUnlimitedBytes) return Reservation(*this, 0);
+  if (budget_.limit() == kUnlimitedBytes) return reservation;
+  reservation.never_was();
   return std::nullopt;
 }
 
 std::optional<Reservation> Ledger::reserve_linear(Bytes requested) noexcept {
-  if (requested == 0) return Reservation(*this, 0);  // the driver has its own words for that, whatever the budget
+  if (requested == 0) return Reservation(*this);  // the driver has its own words for that, whatever the budget
   const Bytes worst = round_up(requested, kPageBytes);
   if (auto reservation = reserve(worst)) return reservation;
   return reserve_trial(least_of(requested));
 }
 
 std::optional<Reservation> Ledger::reserve_trial(Bytes least) noexcept {
-  if (!budget_.would_fit(least) || trial_under_way_.exchange(true)) return std::nullopt;
-  if (!budget_.try_reserve(least)) {
-    trial_under_way_.store(false);
+  if (!budget_.would_fit(least) || !begin_trial()) return std::nullopt;
+  std::optional<Reservation> reservation = reserve(least);
+  if (!reservation) {
+    end_trial();
     return std::nullopt;
   }
-  std::optional<Reservation> reservation(Reservation(*this, least));
   reservation->trial_ = true;
   return reservation;
+}
+
+bool Ledger::begin_trial() noexcept {
+  if (trial_under_way_.exchange(true)) return false;
+  if (share_ == nullptr || share_->begin_trial()) return true;
+  trial_under_way_.store(false);
+  return false;
+}
+
+void Ledger::end_trial() noexcept {
+  if (share_ != nullptr) share_->end_trial();
+  trial_under_way_.store(false);
 }
 
 bool Ledger::settle(Reservation& reservation, AddressRange range) noexcept {
@@ -173,18 +198,18 @@ void Ledger::leave_linear(Bytes bytes) noexcept {
 
 void Ledger::free_begins() noexcept {
   frees_under_way_.fetch_add(1);
-  calls_.fetch_add(kCallBegins);
+  calls_->fetch_add(kCallBegins);
 }
 
 void Ledger::free_ends() noexcept {
   [[maybe_unused]] const std::uint32_t before = frees_under_way_.fetch_sub(1);
   assert(before > 0);
-  calls_.fetch_add(kCallEnds);
+  calls_->fetch_add(kCallEnds);
 }
 
 bool Ledger::wait_for_calls(Bytes requested, int patience_ms) noexcept {
   using std::chrono::microseconds;
-  const std::uint64_t before = calls_.load();
+  const std::uint64_t before = calls_->load();
   const auto ended_in = [](std::uint64_t calls) { return static_cast<std::uint32_t>(calls >> 32); };
   const auto under_way = static_cast<std::uint32_t>(before);
   if (under_way == 0) return false;
@@ -193,7 +218,7 @@ bool Ledger::wait_for_calls(Bytes requested, int patience_ms) noexcept {
 
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(std::max(patience_ms, 0));
   for (microseconds pause(20);; pause = std::min(pause * 2, microseconds(500))) {
-    const std::uint32_t ended = ended_in(calls_.load()) - ended_in(before);
+    const std::uint32_t ended = ended_in(calls_->load()) - ended_in(before);
     if (ended >= under_way) return true;
     const auto left = std::chrono::duration_cast<microseconds>(deadline - std::chrono::steady_clock::now());
     if (left <= microseconds(0)) return ended > 0;
@@ -260,7 +285,8 @@ Bytes Ledger::seen() const noexcept {
          held(BoundedHolder::Graphs);
 }
 Bytes Ledger::used() const noexcept { return statistics_.used(); }
-Bytes Ledger::free() const noexcept { return free_of(budget(), used()); }
+Bytes Ledger::used_by_group() const noexcept { return used() + (share_ != nullptr ? share_->others_used() : 0); }
+Bytes Ledger::free() const noexcept { return free_of(budget(), used_by_group()); }
 Bytes Ledger::admitted() const noexcept { return budget_.admitted(); }
 Statistics::Snapshot Ledger::stats() const noexcept { return statistics_.snapshot(); }
 void Ledger::reset_peak() noexcept { statistics_.reset_peak(); }

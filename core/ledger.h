@@ -37,10 +37,11 @@ class Reservation {
 
  private:
   friend class Ledger;
-  inline Reservation(Ledger& guard, Bytes bytes) noexcept;
+  inline explicit Reservation(Ledger& guard) noexcept;  // a call has begun, of nothing yet
   inline void end() noexcept;
-  Ledger* guard_;  // null once it has ended
-  Bytes bytes_;
+  inline void never_was() noexcept;  // it had no place, and no call has come or gone
+  Ledger* guard_;                    // null once it has ended
+  Bytes bytes_ = 0;
   bool trial_ = false;
 };
 
@@ -56,6 +57,10 @@ class Ledger {
   Ledger(Bytes budget, Wake wake, void* wake_context) noexcept;
   Ledger(const Ledger&) = delete;
   Ledger& operator=(const Ledger&) = delete;
+
+  // From now on the budget is that of the whole group. Before anything is reserved; `share` lives as long as this.
+  void share_with(const GroupShare& share) noexcept;
+  const GroupShare* share() const noexcept { return share_; }
 
   // From now on nothing is refused: budget() is only compared with. Before anything is reserved.
   void observe() noexcept;
@@ -113,6 +118,9 @@ class Ledger {
   void settle_sentinel(Reservation& reservation) noexcept;  // all that is reserved
   void release_sentinel(Bytes bytes) noexcept;
   Bytes sentinel() const noexcept { return sentinel_.load(); }
+  Bytes sentinel_of_group() const noexcept;  // one member of a group holds it
+  // Whether this process is the one of its group that holds the sentinel, or becomes it.
+  bool may_hold_sentinel() const noexcept { return share_ == nullptr || share_->take_sentinel_role(); }
 
   void set_budget(Bytes budget) noexcept;  // frees nothing; refuses until use is back under it
   Bytes budget() const noexcept { return budget_bytes_.load(); }
@@ -130,26 +138,28 @@ class Ledger {
   RoomSignal& room() noexcept { return room_; }
   void count_refusal() noexcept;
 
-  // Bytes of linear pages, of each other holder (of a bounded one as last read), what is unseen, all together, what is
-  // free of the budget (0 when over it; kUnlimitedBytes without a budget).
+  // Bytes of linear pages, of each other holder (of a bounded one as last read), what is unseen, all together; and what
+  // is free of the budget (0 when over it; kUnlimitedBytes without a budget), which is the group's.
   Bytes linear() const noexcept;
   Bytes held(Holder holder) const noexcept;
   Bytes held(BoundedHolder holder) const noexcept;
   Bytes unseen() const noexcept;
   Bytes seen() const noexcept;  // used() without it
   Bytes used() const noexcept;
+  Bytes used_by_group() const noexcept;  // other members included
   Bytes free() const noexcept;
   // Bounded holders may have taken so much more since they were last read.
   Bytes unread() const noexcept;
   // used() and unread(), and what calls that have not ended may still take.
   Bytes admitted() const noexcept;
+  Bytes admitted_by_group() const noexcept;  // other members included
   // More is admitted than the budget allows: what no call shows has grown, or a trial did not fit.
   bool over_budget() const noexcept { return excess() > 0; }
   Bytes excess() const noexcept;
   // No call that takes or gives memory is under way but the caller's own: the books and the device tell the same.
-  bool quiet(unsigned own_calls = 0) const noexcept { return static_cast<std::uint32_t>(calls_.load()) == own_calls; }
+  bool quiet(unsigned own_calls = 0) const noexcept { return static_cast<std::uint32_t>(calls_->load()) == own_calls; }
   // The same at two quiet moments: no such call came and went in between.
-  std::uint32_t calls_ended() const noexcept { return static_cast<std::uint32_t>(calls_.load() >> 32); }
+  std::uint32_t calls_ended() const noexcept { return static_cast<std::uint32_t>(calls_->load() >> 32); }
   Statistics::Snapshot stats() const noexcept;
   void reset_peak() noexcept;
   // Faults of the books that were survived: more given back than charged, or edges without memory to count them.
@@ -158,7 +168,7 @@ class Ledger {
   // The pressure of this device. Evaluated by the guard's own thread alone (the allocation path only compares `used`
   // with the boundaries and calls `wake`): returns a transition to publish, and sets the boundaries anew.
   std::optional<PressureTransition> evaluate_pressure(MonotonicTime now) noexcept;
-  void set_thresholds(const PressureConfig& config) noexcept;  // before the first evaluate_pressure
+  void set_thresholds(const PressureConfig& config) noexcept;  // the evaluating thread, or before it
   void oom_was_returned(MonotonicTime now) noexcept;           // for a request that the whole budget could have held
   // When evaluate_pressure wants to be called again although nothing crosses a boundary (a dwell ends); max() if never.
   // For the thread that evaluates.
@@ -183,9 +193,13 @@ class Ledger {
   }
   void compare_with_boundaries(Bytes used) noexcept;
   void give_back(Bytes bytes) noexcept;
+  bool begin_trial() noexcept;
+  void end_trial() noexcept;
   void apply_limit() noexcept;
   void request_wake() noexcept;
+  void show_sentinel(Bytes bytes) noexcept;
 
+  const GroupShare* share_ = nullptr;
   Budget budget_;  // its limit is the lower of the budget and the ceiling; none while observing
   std::atomic<Bytes> budget_bytes_;
   std::atomic<Bytes> ceiling_{kUnlimitedBytes};
@@ -205,7 +219,8 @@ class Ledger {
   // Calls under way, also those whose reservation is empty (lower half), and calls ended: one step for both.
   static constexpr std::uint64_t kCallBegins = 1;
   static constexpr std::uint64_t kCallEnds = (std::uint64_t{1} << 32) - 1;
-  std::atomic<std::uint64_t> calls_{0};
+  std::atomic<std::uint64_t> own_calls_{0};
+  std::atomic<std::uint64_t>* calls_ = &own_calls_;
   std::atomic<std::uint32_t> frees_under_way_{0};  // of the calls
   std::atomic<bool> trial_under_way_{false};
 
@@ -220,6 +235,7 @@ class Ledger {
 
   // Of the evaluating thread alone.
   PressureConfig thresholds_;
+  bool thresholds_changed_ = true;
   PressureTracker tracker_;
   MonotonicTime::rep last_oom_seen_;
 };
@@ -229,15 +245,20 @@ inline void Ledger::give_back(Bytes bytes) noexcept {
   room_.made();
 }
 
-inline Reservation::Reservation(Ledger& guard, Bytes bytes) noexcept : guard_(&guard), bytes_(bytes) {
-  guard.calls_.fetch_add(Ledger::kCallBegins);
+inline Reservation::Reservation(Ledger& guard) noexcept : guard_(&guard) {
+  guard.calls_->fetch_add(Ledger::kCallBegins);
+}
+
+inline void Reservation::never_was() noexcept {
+  guard_->calls_->fetch_sub(Ledger::kCallBegins);
+  guard_ = nullptr;
 }
 
 inline void Reservation::end() noexcept {
   if (guard_ == nullptr) return;
   if (bytes_ > 0) guard_->give_back(bytes_);
-  if (trial_) guard_->trial_under_way_.store(false);
-  guard_->calls_.fetch_add(Ledger::kCallEnds);
+  if (trial_) guard_->end_trial();
+  guard_->calls_->fetch_add(Ledger::kCallEnds);
   guard_ = nullptr;
   bytes_ = 0;
 }

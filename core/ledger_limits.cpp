@@ -6,13 +6,22 @@
 namespace vramguard {
 
 void Ledger::settle_sentinel(Reservation& reservation) noexcept {
-  sentinel_.fetch_add(std::exchange(reservation.bytes_, 0));
+  show_sentinel(sentinel_.fetch_add(reservation.bytes_) + reservation.bytes_);
+  reservation.bytes_ = 0;
   reservation.end();
 }
 
 void Ledger::release_sentinel(Bytes bytes) noexcept {
-  sentinel_.fetch_sub(bytes);
+  show_sentinel(sentinel_.fetch_sub(bytes) - bytes);
   give_back(bytes);
+}
+
+void Ledger::show_sentinel(Bytes bytes) noexcept {
+  if (share_ != nullptr) share_->own().sentinel.store(bytes);
+}
+
+Bytes Ledger::sentinel_of_group() const noexcept {
+  return sentinel() + (share_ != nullptr ? share_->others_sentinel() : 0);
 }
 
 void Ledger::set_budget(Bytes budget) noexcept {
@@ -37,16 +46,17 @@ void Ledger::apply_limit() noexcept {
 }
 
 bool Ledger::ceiling_is_lower(Bytes bytes) const noexcept {
-  const Bytes limit = budget(), admitted_now = admitted();
+  const Bytes limit = budget(), admitted_now = admitted_by_group();
   return ceiling_.load() < limit && admitted_now <= limit && bytes <= limit - admitted_now;
 }
 
 Bytes Ledger::excess() const noexcept {
-  const Bytes limit = budget_.limit(), admitted_now = admitted();
+  const Bytes limit = budget_.limit(), admitted_now = admitted_by_group();
   return admitted_now - std::min(admitted_now, limit);
 }
 
-Bytes Ledger::unreserved() const noexcept { return free_of(budget_.limit(), admitted()); }
+Bytes Ledger::admitted_by_group() const noexcept { return admitted() + budget_.admitted_by_others(); }
+Bytes Ledger::unreserved() const noexcept { return free_of(budget_.limit(), admitted_by_group()); }
 
 Bytes Ledger::short_of(Bytes bytes) const noexcept {
   const Bytes room = unreserved();
@@ -54,7 +64,7 @@ Bytes Ledger::short_of(Bytes bytes) const noexcept {
 }
 
 Bytes Ledger::would_be_short_of(Bytes bytes) const noexcept {
-  const Bytes room = free_of(std::min(budget(), ceiling_.load()), admitted());
+  const Bytes room = free_of(std::min(budget(), ceiling_.load()), admitted_by_group());
   return bytes > room ? bytes - room : 0;
 }
 

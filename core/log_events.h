@@ -54,7 +54,7 @@ struct EventInfo {
 
 // In the order of `Event`.
 inline constexpr EventInfo kEvents[] = {
-    {"start", LogLevel::Info, Rate::Always, "ver driver mode policy devices config"},
+    {"start", LogLevel::Info, Rate::Always, "ver driver mode policy devices config group state"},
     {"device", LogLevel::Info, Rate::Always, "uuid pci total_bytes budget_bytes sentinel_bytes"},
     {"context", LogLevel::Info, Rate::Limited, "context_bytes source over_budget"},
     {"pressure", LogLevel::Warn, Rate::Limited,
@@ -62,7 +62,8 @@ inline constexpr EventInfo kEvents[] = {
     {"oom_refused", LogLevel::Warn, Rate::Limited, "api tid request_bytes short_bytes scope deferred observed"},
     {"oom_recovered", LogLevel::Info, Rate::Limited, "api tid request_bytes attempts hooks wait_ms by spilled_bytes"},
     {"oom_returned", LogLevel::Error, Rate::Limited,
-     "api tid request_bytes short_bytes used_bytes budget_bytes device_free_bytes scope policy attempts wait_ms "
+     "api tid request_bytes short_bytes used_bytes group_used_bytes budget_bytes device_free_bytes scope policy attempts "
+     "wait_ms "
      "reason hooks linear_bytes physical_bytes pool_bytes graph_bytes array_bytes context_bytes sentinel_bytes"},
     {"hook_start", LogLevel::Info, Rate::Limited, "hook run reason level timeout_ms"},
     {"hook_end", LogLevel::Info, Rate::Limited,

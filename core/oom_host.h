@@ -15,6 +15,8 @@ class OomHost {
   virtual const DeviceInfo& identity() const noexcept = 0;
   // Brings the books up to date where they are bounds or estimates. True if less is charged than before.
   virtual bool look_again() noexcept = 0;
+  // Another process of the group holds the sentinel: it gives back so much. True if it has.
+  virtual bool ask_group_for_sentinel(Bytes) noexcept { return false; }
   // Gives back to the card what the driver keeps for nobody. True if less is charged than before.
   virtual bool trim() noexcept = 0;
   // Now, not as somebody saw it last.

@@ -113,7 +113,9 @@ bool OomAttempt::release_sentinel() noexcept {
   const Bytes missing = std::max<Bytes>(shortfall(), by_card ? 1 : 0);
   if (missing == 0) return attempts_ < kMostLooks;  // it fits by now
   if (by_card && attempts_ > 1 && !std::exchange(outrun_, true)) path_.outrun_.fetch_add(1);
-  if (missing > path_.sentinel_.held() || !path_.sentinel_.release(missing, host_)) return false;
+  const bool released = missing <= path_.sentinel_.held() ? path_.sentinel_.release(missing, host_)
+                                                          : host_.ask_group_for_sentinel(missing);
+  if (!released) return false;
   rescued_by_ = "sentinel";
   return true;
 }
@@ -141,7 +143,7 @@ bool OomAttempt::run_hooks() noexcept {
   if (!path_.settings_.runs_hooks || !request_.runs_hooks) return false;
   if (path_.services_.runner.inside_hook() &&
       request_.bytes >= path_.settings_.smallest_rescued) {  // each says that it was skipped
-    for (const std::shared_ptr<Hook>& hook : path_.services_.hooks.of(HookEvent::Oom))
+    for (const std::shared_ptr<Hook>& hook : path_.services_.hooks.of(HookEvent::Oom, host_.identity().ordinal))
       path_.services_.runner.run_now(hook, host_, facts(HookEvent::Oom), deadline_);
   }
   if (!may_wait()) return false;
@@ -151,7 +153,7 @@ bool OomAttempt::run_hooks() noexcept {
     owns_round_ = path_.round_.try_begin();
     if (!owns_round_) return follow_round();
     const bool missed_one = a_hook_has_ended();
-    hooks_ = path_.services_.hooks.of(HookEvent::Oom);
+    hooks_ = path_.services_.hooks.of(HookEvent::Oom, host_.identity().ordinal);
     if (follows_round_) next_hook_ = path_.round_.stopped_at();
     if (missed_one) return true;
   }
@@ -228,7 +230,8 @@ OomAttempt::Next OomAttempt::apply_policy() noexcept {
 }
 
 bool OomAttempt::nobody_can_free() noexcept {
-  if (scope_ != RefusalScope::Budget) return false;  // neighbours can
+  if (scope_ != RefusalScope::Budget) return false;                           // neighbours can
+  if (memory_.share() != nullptr && !memory_.share()->alone()) return false;  // nor can we tell what others will free
   const Bytes ever_free = memory_.budget() - std::min(memory_.budget(), memory_.unseen());
   return request_.worst > ever_free || !host_.others_can_free();
 }

@@ -1,6 +1,7 @@
 // What happens to a request that does not fit: from what costs nothing, over hooks, to the policy.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <optional>
 
@@ -20,8 +21,11 @@ namespace vramguard {
 // Steps beyond readings, trims and the sentinel are for requests of at least this size, unless the settings say
 // otherwise.
 constexpr Bytes kSmallestRescued = 1_MiB;
+// No request waits for longer, whatever its policy says.
+constexpr std::chrono::minutes kLongestWait{10};
 
 const char* to_string(OomPolicy policy) noexcept;  // as the configuration spells it
+std::optional<OomPolicy> oom_policy_named(std::string_view name) noexcept;
 
 // What the paths of all devices share.
 struct OomServices {
@@ -42,6 +46,13 @@ struct OomSettings {
   std::atomic<std::chrono::milliseconds> wait_timeout{std::chrono::seconds(30)};
 };
 
+// What became of requests that did not fit, each number for itself.
+struct OomCounts {
+  std::array<std::atomic<std::uint64_t>, kRefusalScopes> refused{}, returned{};
+  std::atomic<std::uint64_t> recovered{0};
+  std::atomic<std::uint64_t> waited_ms{0};  // from the refusal to its end, together
+};
+
 // Thread-safe. One for each device.
 class OomPath {
  public:
@@ -51,7 +62,8 @@ class OomPath {
 
   OomSettings& settings() noexcept { return settings_; }
   // Requests that were refused and then served.
-  std::uint64_t recovered() const noexcept { return recovered_.load(); }
+  std::uint64_t recovered() const noexcept { return counts_.recovered.load(); }
+  const OomCounts& counts() const noexcept { return counts_; }
   // Requests for which the sentinel gave up memory that a neighbour took first.
   std::uint64_t outrun() const noexcept { return outrun_.load(); }
   // For a request of `bytes` that fitted at once: cheap unless one like it was turned down a moment ago.
@@ -71,7 +83,7 @@ class OomPath {
   HookRound round_;
   WaitLine line_;
   WaitDeadlines deadlines_;
-  std::atomic<std::uint64_t> recovered_{0};
+  OomCounts counts_;
   std::atomic<std::uint64_t> outrun_{0};
 };
 
@@ -92,6 +104,9 @@ class OomAttempt {
   // After Next::Spill: it is in host memory now, or that was not to be had either.
   void spilled() noexcept;
   void could_not_spill() noexcept;
+  // After Next::GiveUp: what was full, and whether hooks and policy wait for the same thread to ask again.
+  RefusalScope scope() const noexcept { return scope_; }
+  bool deferred() const noexcept { return step_ == Step::Hooks; }
 
  private:
   enum class Step { Begin, Look, Trim, Refuse, Hooks, Emergency, Policy, Wait, Over };

@@ -23,10 +23,19 @@ const char* to_string(OomPolicy policy) noexcept {
   return "";
 }
 
+std::optional<OomPolicy> oom_policy_named(std::string_view name) noexcept {
+  for (const OomPolicy policy : {OomPolicy::Fail, OomPolicy::RetryAfterFree, OomPolicy::WaitAndRetry,
+                                 OomPolicy::CheckpointAndFail, OomPolicy::Spill}) {
+    if (name == to_string(policy)) return policy;
+  }
+  return std::nullopt;
+}
+
 // False: turned down for now, so that the program frees what it keeps for itself and asks again.
 bool OomAttempt::refuse() noexcept {
   refused_ = true;
   memory_.count_refusal();
+  path_.counts_.refused[static_cast<std::size_t>(scope_)].fetch_add(1);
   const bool rescuable = may_be_held_up() && !is_hopeless();
   const Defer defer = path_.settings_.defer;
   const bool may_be_deferred = defer == Defer::Always || (defer == Defer::Auto && host_.program_frees_on_refusal());
@@ -56,7 +65,7 @@ HookFacts OomAttempt::facts(HookEvent event) noexcept {
   facts.level = facts.previous = memory_.pressure_level();
   facts.scope = vramguard::to_string(scope_);
   if (memory_.budget() != kUnlimitedBytes) facts.budget = memory_.budget();
-  facts.used = memory_.used();
+  facts.used = memory_.used_by_group();
   facts.card_free = host_.card_free();
   facts.free = scope_ == RefusalScope::Budget ? memory_.free() : facts.card_free.value_or(0);
   facts.requested = request_.bytes;
@@ -82,7 +91,8 @@ void OomAttempt::could_not_spill() noexcept {
 
 void OomAttempt::recovered(const char* by, Bytes spilled) noexcept {
   undecided_ = false;
-  path_.recovered_.fetch_add(1);
+  path_.counts_.recovered.fetch_add(1);
+  path_.counts_.waited_ms.fetch_add(static_cast<std::uint64_t>(waited().count()));
   LogRecord record = record_of(Event::OomRecovered);
   record.add("by", by).add("attempts", attempts_ + 1).add("hooks", hooks_run_).add("wait_ms", waited().count());
   if (spilled > 0) record.add("spilled_bytes", path_.services_.spill.admitted());
@@ -90,6 +100,8 @@ void OomAttempt::recovered(const char* by, Bytes spilled) noexcept {
 }
 
 void OomAttempt::give_up() noexcept {
+  path_.counts_.returned[static_cast<std::size_t>(scope_)].fetch_add(1);
+  path_.counts_.waited_ms.fetch_add(static_cast<std::uint64_t>(waited().count()));
   if (place_) path_.deadlines_.ended(thread_, now(), false);
   post_returned();
   if (!is_hopeless()) memory_.oom_was_returned(now());
@@ -103,6 +115,7 @@ void OomAttempt::post_returned() noexcept {
   undecided_ = false;
   LogRecord record = record_of(Event::OomReturned);
   record.add("short_bytes", shortfall()).add("used_bytes", memory_.used());
+  if (memory_.share() != nullptr) record.add("group_used_bytes", memory_.used_by_group());
   if (memory_.budget() != kUnlimitedBytes) record.add("budget_bytes", memory_.budget());
   if (const std::optional<Bytes> card = host_.card_free()) record.add("device_free_bytes", *card);
   record.add("scope", vramguard::to_string(scope_))

@@ -78,7 +78,11 @@ void PressureLog::drain(bool leaves) noexcept {
     write_suppressed(posted.at, false);
     const LogRecord& record = posted.record;
     const bool always = info_of(record.event()).rate == Rate::Always;
-    if (always || suppression_.admit(record.level() == LogLevel::Error, posted.at)) write_record(record, posted.wall);
+    if (always || suppression_.admit(record.level() == LogLevel::Error, posted.at)) {
+      write_record(record, posted.wall);
+    } else {
+      suppressed_.fetch_add(1, std::memory_order_relaxed);
+    }
     handled_one();
     if (leaves && closing_.load(std::memory_order_acquire)) return;
   }
@@ -101,6 +105,7 @@ void PressureLog::write_record(const LogRecord& record, WallTime wall) noexcept 
 
   LogLine line;
   formatter_.format(record, wall, number, line);
+  if (reader_ != nullptr) reader_(number, line.text(), reader_context_);
   if (!sink_.write(record.level(), wall, line.text())) dropped_.fetch_add(1, std::memory_order_relaxed);
 }
 

@@ -55,6 +55,15 @@ class PressureLog {
   std::uint64_t dropped() const noexcept { return dropped_.load(std::memory_order_relaxed); }
   // Records numbered so far. A gap in the file's `seq` is a lost record.
   std::uint64_t seq() const noexcept { return seq_.load(std::memory_order_relaxed); }
+  // Records left out by the rate limit.
+  std::uint64_t suppressed() const noexcept { return suppressed_.load(std::memory_order_relaxed); }
+  // Shown each record as it is written, its number and its line without the end, by the thread that writes. Before the
+  // first record is posted.
+  using Reader = void (*)(std::uint64_t number, std::string_view line, void* context) noexcept;
+  void show_to(Reader reader, void* context) noexcept {
+    reader_ = reader;
+    reader_context_ = context;
+  }
   // Absolute; empty when the target is not a file, or no place for it was found.
   const std::string& path() const noexcept { return sink_.path(); }
 
@@ -82,6 +91,9 @@ class PressureLog {
   std::atomic<std::uint64_t> dropped_{0};
   std::atomic<std::uint64_t> unnumbered_{0};  // dropped before they got a seq
   std::atomic<std::uint64_t> seq_{0};
+  std::atomic<std::uint64_t> suppressed_{0};
+  Reader reader_ = nullptr;
+  void* reader_context_ = nullptr;
   std::atomic<MonotonicTime::rep> next_write_;
   std::atomic<std::uint32_t> handled_{0};  // records taken from the queue, modulo 2^32
   std::atomic<std::uint32_t> waiting_{0};  // threads in wait_written()

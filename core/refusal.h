@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -14,6 +15,8 @@ enum class RefusalScope : std::uint8_t {
   LeaveFree,  // the card would be left with less than it is to keep
   Device,     // the card itself is full
 };
+
+inline constexpr std::size_t kRefusalScopes = 3;
 
 const char* to_string(RefusalScope scope) noexcept;
 

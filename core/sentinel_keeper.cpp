@@ -13,6 +13,8 @@ constexpr auto kAfterRelease = std::chrono::milliseconds(100);
 
 bool SentinelKeeper::place(OomHost& host) noexcept {
   if (!wanted()) return true;
+  asked_for_.store(true);
+  if (!host.books().may_hold_sentinel()) return true;  // another member of the group has it
   if (placing_.exchange(true)) return !placed_ || was_whole_;
   const Bytes wanted_bytes = target(host.books());
   const bool whole = grow(host, wanted_bytes);
@@ -22,10 +24,30 @@ bool SentinelKeeper::place(OomHost& host) noexcept {
   return whole;
 }
 
+// While it is not placed nobody tends it, who would take for what was wanted before.
+bool SentinelKeeper::want(Bytes bytes, OomHost& host) noexcept {
+  if (all_) return true;
+  asked_for_.store(true);
+  if (!host.books().may_hold_sentinel()) {
+    wanted_bytes_.store(bytes);
+    return true;
+  }
+  placing_.store(true);
+  placed_.store(false);
+  wanted_bytes_.store(bytes);
+  let_go_.store(false);
+  if (held() > bytes) give_back(held() - bytes, host);
+  const bool whole = grow(host, bytes);
+  was_whole_.store(whole);
+  placed_.store(true);
+  if (wanted()) say(host, whole ? "placed" : "missing", bytes);
+  return whole;
+}
+
 Bytes SentinelKeeper::target(Ledger& memory) const noexcept {
   const Bytes room = memory.unreserved();
-  if (room == kUnlimitedBytes) return wanted_.all ? 0 : wanted_.bytes;
-  return wanted_.all ? held_.load() + room / kPageBytes * kPageBytes : wanted_.bytes;
+  if (room == kUnlimitedBytes) return all_ ? 0 : wanted_bytes_.load();
+  return all_ ? held_.load() + room / kPageBytes * kPageBytes : wanted_bytes_.load();
 }
 
 bool SentinelKeeper::grow(OomHost& host, Bytes wanted_bytes) noexcept {
@@ -76,12 +98,12 @@ Bytes SentinelKeeper::give_back(Bytes bytes, OomHost& host) noexcept {
     host.books().free_ends();
     released += piece.bytes;
   }
-  if (released > 0 && !wanted_.all) say(host, "released", wanted_.bytes);
+  if (released > 0 && !all_) say(host, "released", wanted_bytes_.load());
   return released;
 }
 
 void SentinelKeeper::take_freed(OomHost& host) noexcept {
-  if (!wanted_.all || !placed_ || let_go_ || taking_freed_.exchange(true)) return;
+  if (!all_ || !placed_ || let_go_ || taking_freed_.exchange(true)) return;
   grow(host, target(host.books()));
   taking_freed_.store(false);
 }
@@ -105,22 +127,25 @@ std::optional<Reservation> SentinelKeeper::make_room(Bytes bytes, OomHost& host)
 }
 
 MonotonicTime SentinelKeeper::tend(OomHost& host) noexcept {
-  if (!wanted() || !placed_ || let_go_) return MonotonicTime::max();
+  if (!wanted() || !asked_for_ || let_go_) return MonotonicTime::max();
+  if (!host.books().may_hold_sentinel()) return clock_.now() + kRetry;
+  if (!placed_) place(host);  // whoever had it in the group has ended
+  if (!placed_) return MonotonicTime::max();
   stay_within(host);
   const MonotonicTime now = clock_.now();
   const Bytes wanted_bytes = target(host.books());
   if (held() >= wanted_bytes) return MonotonicTime::max();
-  const auto patience = wanted_.all ? MonotonicTime::duration(kAfterRelease) : MonotonicTime::duration(kPatience);
+  const auto patience = all_ ? MonotonicTime::duration(kAfterRelease) : MonotonicTime::duration(kPatience);
   {
     const std::lock_guard lock(mutex_);
     // Of an emergency sentinel all must fit again.
-    const bool room = wanted_.all || wanted_bytes - held() <= host.books().unreserved();
+    const bool room = all_ || wanted_bytes - held() <= host.books().unreserved();
     if (!room) room_since_ = now;
     if (room_since_ && now - *room_since_ < patience) return *room_since_ + patience;
   }
   if (grow(host, wanted_bytes)) {
     was_whole_.store(true);
-    if (!wanted_.all || said_missing_) say(host, "retaken", wanted_bytes);
+    if (!all_ || said_missing_) say(host, "retaken", wanted_bytes);
     return MonotonicTime::max();
   }
   say(host, "missing", wanted_bytes);

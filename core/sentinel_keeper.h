@@ -22,16 +22,20 @@ class SentinelKeeper {
   static constexpr std::chrono::seconds kRetry{1};
 
   SentinelKeeper(DeviceReader& memory, const Sentinel& wanted, const Clock& clock) noexcept
-      : memory_(memory), clock_(clock), wanted_(wanted) {}
+      : memory_(memory), clock_(clock), all_(wanted.all), wanted_bytes_(wanted.bytes) {}
   SentinelKeeper(const SentinelKeeper&) = delete;
 
-  bool wanted() const noexcept { return wanted_.all || wanted_.bytes > 0; }
-  bool holds_all() const noexcept { return wanted_.all; }
+  bool wanted() const noexcept { return all_ || wanted_bytes_.load() > 0; }
+  Bytes wanted_bytes() const noexcept { return all_ ? kUnlimitedBytes : wanted_bytes_.load(); }
+  bool holds_all() const noexcept { return all_; }
   Bytes held() const noexcept { return held_.load(); }
 
   // For the first time on this device. False as long as what is wanted (of "all": what the budget leaves) was never
   // held.
   bool place(OomHost& host) noexcept;
+  // Wants `bytes` from now on, also after let_go(), and takes or gives what that makes; of "all" nothing changes. False
+  // where not all of it is held by then.
+  bool want(Bytes bytes, OomHost& host) noexcept;
   // Gives back chunks of `bytes` together, or all where that is not enough. False if there were none.
   bool release(Bytes bytes, OomHost& host) noexcept;
   // Gives back what is over the budget: more is charged than it allows, or it was lowered.
@@ -61,9 +65,11 @@ class SentinelKeeper {
 
   DeviceReader& memory_;
   const Clock& clock_;
-  const Sentinel wanted_;
+  const bool all_;
+  std::atomic<Bytes> wanted_bytes_;
   std::atomic<Bytes> held_{0};
-  std::atomic<bool> placing_{false};  // or placed already
+  std::atomic<bool> asked_for_{false};  // it is wanted here, by this process or another of its group
+  std::atomic<bool> placing_{false};    // or placed already
   std::atomic<bool> placed_{false};
   std::atomic<bool> was_whole_{false};
   std::atomic<bool> let_go_{false};

@@ -5,12 +5,12 @@
 namespace vramguard {
 
 Bytes Statistics::grow(Bytes bytes) noexcept {
-  const Bytes used = used_.fetch_add(bytes) + bytes;
+  const Bytes used = used_->fetch_add(bytes) + bytes;
   raise_peak(used);
   return used;
 }
 
-Bytes Statistics::shrink(Bytes bytes) noexcept { return used_.fetch_sub(bytes) - bytes; }
+Bytes Statistics::shrink(Bytes bytes) noexcept { return used_->fetch_sub(bytes) - bytes; }
 
 void Statistics::raise_peak(Bytes used) noexcept {
   Bytes peak = peak_.load(std::memory_order_relaxed);

@@ -27,7 +27,10 @@ class Statistics {
   void count_free() noexcept { frees_.fetch_add(1, std::memory_order_relaxed); }
   void count_refusal() noexcept { refusals_.fetch_add(1, std::memory_order_relaxed); }
 
-  Bytes used() const noexcept { return used_.load(); }
+  // From now on the use is counted in `used`, where others see it. Before anything is.
+  void count_use_in(std::atomic<Bytes>& used) noexcept { used_ = &used; }
+
+  Bytes used() const noexcept { return used_->load(); }
   void reset_peak() noexcept;  // to the present use
   // Each number is right for itself; together they are of one moment only while nobody changes them, except that peak
   // is never below used.
@@ -36,7 +39,8 @@ class Statistics {
  private:
   void raise_peak(Bytes used) noexcept;
 
-  std::atomic<Bytes> used_{0};
+  std::atomic<Bytes> own_{0};
+  std::atomic<Bytes>* used_ = &own_;
   std::atomic<Bytes> peak_{0};
   std::atomic<std::uint64_t> allocations_{0};
   std::atomic<std::uint64_t> frees_{0};

@@ -10,7 +10,13 @@ void Watchdog::expect(std::chrono::milliseconds within) noexcept {
   if (at < due) thread_.wake();
 }
 
+void Watchdog::end() noexcept {
+  ending_.store(true);
+  thread_.wake();
+}
+
 MonotonicTime Watchdog::run(MonotonicTime now) noexcept {
+  if (ending_) return BackgroundThread::kEnd;
   const MonotonicTime due{MonotonicTime::duration(due_.load())};
   if (now < due) return due;
   due_.store((now + kPeriod).time_since_epoch().count());

@@ -62,11 +62,26 @@ const char* what_happens_now() noexcept {
              : "; cuInit fails (VRAMGUARD=0 switches vramguard off, VRAMGUARD_ON_ERROR=run goes on without a budget)";
 }
 
+namespace {
+
+std::vector<std::string> entries_that_matter() {
+  std::vector<std::string> entries;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text = *entry;
+    for (const std::string_view start : {"VRAMGUARD_", "HOME=", "XDG_"}) {
+      if (text.starts_with(start)) entries.emplace_back(text);
+    }
+  }
+  return entries;
+}
+
+}  // namespace
+
 const Configuration* configuration() noexcept try {
   if (const Configuration* read = published.load(std::memory_order_acquire)) return read;
   const LoadResult loaded = load_config({environ}, system_paths());
   const Diagnostic* error = first_error(loaded);
-  auto* fresh = new Configuration{loaded.config, error == nullptr};
+  auto* fresh = new Configuration{loaded.config, error == nullptr, entries_that_matter()};
   const Configuration* expected = nullptr;
   if (!published.compare_exchange_strong(expected, fresh, std::memory_order_acq_rel)) {
     delete fresh;

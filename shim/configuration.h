@@ -1,6 +1,9 @@
 // The configuration of this process, read once at its first cuInit.
 #pragma once
 
+#include <string>
+#include <vector>
+
 #include "core/guard_config.h"
 
 namespace vramguard {
@@ -9,6 +12,7 @@ namespace vramguard {
 struct Configuration {
   GuardConfig config;
   bool usable = false;
+  std::vector<std::string> environment;  // what of it the configuration depends on, as it was then
 };
 
 // Reads it at the first call, in every thread that comes meanwhile; the first to finish publishes, says on stderr what

@@ -57,7 +57,9 @@ std::vector<DeviceInfo> list_devices() {
     ask(&DriverQueries::cuDeviceGetPCIBusId, pci, static_cast<int>(sizeof pci), device);
     std::size_t total = 0;
     forward(&DriverFunctions::cuDeviceTotalMem_v2, &total, device);
-    devices.push_back({ordinal, uuid_of(device), pci, total});
+    char name[64] = "";
+    ask(&DriverQueries::cuDeviceGetName, name, static_cast<int>(sizeof name), device);
+    devices.push_back({ordinal, uuid_of(device), pci, total, name});
   }
   return devices;
 }

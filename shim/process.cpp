@@ -1,7 +1,11 @@
 #include "shim/process.h"
 
+#include <atomic>
+#include <cstdio>
 #include <cstdlib>
 #include <new>
+#include <optional>
+#include <string>
 
 #include "core/device_budget.h"
 #include "core/stderr_line.h"
@@ -9,6 +13,7 @@
 #include "shim/cuda_devices.h"
 #include "shim/device_list.h"
 #include "shim/driver.h"
+#include "shim/reload.h"
 #include "shim/replacements.h"
 
 namespace vramguard {
@@ -47,14 +52,24 @@ void warn_of_doubtful_names(Guard& guard, const GuardConfig& config) {
     warn(name, "several devices have this name; the budget holds for each");
 }
 
-void start() {
+// Why there can be no guard, in words; nullopt: there is one.
+std::optional<std::string> start() {
   Guard* built = build_guard(configuration()->config);
+  built->reload_by(reload_configuration);
+  if (std::optional<std::string> problem = built->join()) {
+    built->withdraw();
+    return problem;
+  }
   Guard* expected = nullptr;
-  if (!fork_page().guard.compare_exchange_strong(expected, built, std::memory_order_acq_rel)) return;
+  if (!fork_page().guard.compare_exchange_strong(expected, built, std::memory_order_acq_rel)) {
+    built->withdraw();
+    return std::nullopt;
+  }
   built->start(driver_version());
   warn_of_doubtful_names(*built, built->config());
   report_unguarded_symbols();
   std::atexit(at_exit);
+  return std::nullopt;
 }
 
 }  // namespace
@@ -79,17 +94,31 @@ Started start_guard() noexcept {
     const Configuration* read = configuration();
     if (read == nullptr || !read->usable) return unguarded;
     try {
-      start();
+      if (const std::optional<std::string> problem = start()) {
+        static constinit std::atomic<bool> said{false};
+        if (!said.exchange(true)) write_stderr_line("error: " + *problem, what_happens_now());
+        return unguarded;
+      }
     } catch (...) {
       write_stderr_line("error: no memory to start the guard", what_happens_now());
       return unguarded;
     }
   }
   Guard& ours = *guard();
-  if (ours.device_count() != 1 || ours.place_sentinel(*ours.device(0))) return Started::Yes;
-  write_stderr_line("error: the sentinel cannot be placed, and sentinel_required is set",
-                    "free memory on the card, or lower 'sentinel'");
-  return Started::WithoutSentinel;
+  return ours.device_count() != 1 || sentinel_is_placed(ours, *ours.device(0)) ? Started::Yes
+                                                                               : Started::WithoutSentinel;
+}
+
+bool sentinel_is_placed(Guard& guard, GuardedDevice& device) noexcept {
+  if (guard.place_sentinel(device)) return true;
+  static constinit std::atomic<std::uint64_t> said{0};  // a bit for each device
+  const std::uint64_t bit = std::uint64_t{1} << device.info.ordinal % 64;
+  if ((said.fetch_or(bit) & bit) != 0) return false;
+  char text[128];
+  std::snprintf(text, sizeof text, "error: the sentinel of device %d cannot be placed, and sentinel_required is set",
+                device.info.ordinal);
+  write_stderr_line(text, "; free memory on the card, or lower 'sentinel'");
+  return false;
 }
 
 }  // namespace vramguard

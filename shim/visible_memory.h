@@ -31,9 +31,9 @@ inline std::optional<VisibleMemory> visible_memory(Guard& guard, GuardedDevice& 
   guard.measure_missed(device);
   guard.read_bounded(device);
   // What a sentinel holds is the program's to use.
-  const Bytes sentinel = device.memory.sentinel();
+  const Bytes sentinel = device.memory.sentinel_of_group();
   const Bytes usable = card_free > kUnlimitedBytes - sentinel ? card_free : card_free + sentinel;
-  return narrowed(device.memory.budget(), device.memory.used(), card_total, usable);
+  return narrowed(device.memory.budget(), device.memory.used_by_group(), card_total, usable);
 }
 
 }  // namespace vramguard

@@ -66,7 +66,8 @@ bool GroupShare::alone() const noexcept {
 
 bool GroupShare::take(std::atomic<std::uint32_t>& role) const noexcept {
   std::uint32_t nobody = 0;
-  return role.compare_exchange_strong(nobody, static_cast<std::uint32_t>(place_) + 1);
+  const auto mine = static_cast<std::uint32_t>(place_) + 1;
+  return role.compare_exchange_strong(nobody, mine) || nobody == mine;
 }
 
 void GroupShare::leave(std::atomic<std::uint32_t>& role) const noexcept {

@@ -29,6 +29,15 @@ class GroupShare {
   // others' calls have not settled within kPatience.
   bool admit(Bytes bytes, Bytes limit) const noexcept;
 
+  // The places that are or were taken, but for our own: void visit(GroupSlot&).
+  template <typename Visit>
+  void for_each_other(Visit&& visit) const {
+    const std::size_t places = group_->places_used.load(std::memory_order_acquire);
+    for (std::size_t i = 0; i < places; ++i) {
+      if (i != place_) visit(group_->members[i]);
+    }
+  }
+
   // One trial at a time in the whole group; a dead member's ends with it.
   bool begin_trial() const noexcept { return take(group_->devices[device_].trial); }
   void end_trial() const noexcept { leave(group_->devices[device_].trial); }
@@ -48,7 +57,8 @@ class GroupShare {
   MemberNumbers& numbers_of(std::size_t place) const noexcept { return group_->members[place].devices[device_]; }
 
   Bytes sum(std::atomic<Bytes> MemberNumbers::*field) const noexcept {
-    const std::size_t places = group_->places_used.load(std::memory_order_acquire);
+    const std::size_t places =
+        std::min<std::size_t>(group_->places_used.load(std::memory_order_acquire), kGroupMembers);
     Bytes bytes = 0;
     for (std::size_t i = 0; i < places; ++i) {
       if (i != place_) bytes += (numbers_of(i).*field).load();
