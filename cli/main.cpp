@@ -5,6 +5,7 @@
 #include "cli/exit_status.h"
 #include "cli/hook_command.h"
 #include "cli/library_path.h"
+#include "cli/log_command.h"
 #include "cli/problem.h"
 #include "cli/run_options.h"
 
@@ -40,6 +41,7 @@ int dispatch(int argc, char** argv) {
   const int parsed = add_run(app, chosen, argc, argv);
   add_check(app, chosen);
   add_hook(app, chosen);
+  add_log(app, chosen);
   app.add_subcommand("version", "Print the version and where the library is")->callback([&] {
     chosen = print_version;
   });

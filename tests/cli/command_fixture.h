@@ -30,6 +30,7 @@ class CommandFixture {
   std::string copy(const std::string& source, const std::string& name, unsigned mode = 0755) const;
   std::string library() const { return path("bin/libvramguard.so"); }
   const std::string& folder() const { return folder_; }
+  const std::vector<std::string>& environment() const { return environment_; }
 
  private:
   std::string folder_;
