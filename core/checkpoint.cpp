@@ -15,9 +15,18 @@ constexpr auto kLookAgain = std::chrono::milliseconds(1);
 
 }  // namespace
 
-void Checkpoint::set_callback(Callback callback) noexcept {
+void Checkpoint::set_callback(Callback callback, std::uint64_t key) noexcept {
   const std::lock_guard lock(mutex_);
   callback_.swap(callback);
+  key_ = key;
+}
+
+bool Checkpoint::remove_callback(std::uint64_t key) noexcept {
+  Callback removed;
+  const std::lock_guard lock(mutex_);
+  if (!callback_ || key_ != key) return false;
+  callback_.swap(removed);
+  return true;
 }
 
 void Checkpoint::wait_for_end() const noexcept {

@@ -24,7 +24,9 @@ class Checkpoint {
   Checkpoint(const Checkpoint&) = delete;
 
   // Replaces the command or signal of the configuration; null: those again.
-  void set_callback(Callback callback) noexcept;
+  void set_callback(Callback callback, std::uint64_t key = 0) noexcept;
+  // The same as null, while the last one was set with this key. Whether it was.
+  bool remove_callback(std::uint64_t key) noexcept;
   // Returns when no callback is running any more, but for a call from within one.
   void wait_for_end() const noexcept;
   // The calling thread is inside a callback of it.
@@ -50,6 +52,7 @@ class Checkpoint {
   std::atomic<bool> done_{false};
   std::mutex mutex_;
   Callback callback_;
+  std::uint64_t key_ = 0;
 };
 
 }  // namespace vramguard

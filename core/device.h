@@ -4,12 +4,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <iosfwd>
+#include <memory>
 #include <optional>
 #include <string>
 
 #include "core/bytes.h"
 
 namespace vramguard {
+
+class ProcessGuard;
 
 // Where memory is, as the device sees it.
 using DeviceAddress = std::uint64_t;
@@ -57,6 +60,11 @@ class Device {
   virtual void fill_with_zeros(DeviceAddress address, Bytes bytes) = 0;
   // What allocate() or allocate_on_host() gave. When it throws, the memory stays allocated.
   virtual void free(DeviceAddress address) = 0;
+
+  // Where the process has a guard that allocate() passes anyway, a MemoryGuard works on that one; null: there is none.
+  virtual std::shared_ptr<ProcessGuard> process_guard() { return nullptr; }
+  // Whether that guard has served what allocate() gave in memory of the host.
+  virtual bool is_in_host_memory(DeviceAddress) noexcept { return false; }
 };
 
 // To any std::ostream.

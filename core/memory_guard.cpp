@@ -2,7 +2,8 @@
 
 #include <stdexcept>
 
-#include "core/memory_guard_state.h"
+#include "core/attached_memory_guard.h"
+#include "core/own_memory_guard.h"
 
 namespace vramguard {
 
@@ -26,14 +27,17 @@ MemoryGuard& MemoryGuard::operator=(MemoryGuard&& other) noexcept {
 }
 
 MemoryGuard::~MemoryGuard() {
-  if (state_ != nullptr) state_->release_reservation();
+  if (state_ != nullptr) state_->end();
 }
 
 void MemoryGuard::set_budget(Bytes bytes) { state_->set_budget(bytes); }
 Bytes MemoryGuard::budget() const noexcept { return state_->budget(); }
 void MemoryGuard::set_oom_policy(const MemoryPolicy& policy) noexcept { state_->set_policy(policy); }
 void MemoryGuard::on_oom(std::function<void(const MemoryShortage&)> callback) { state_->on_oom(std::move(callback)); }
-void MemoryGuard::register_hook(MemoryHook hook) { state_->register_hook(std::move(hook)); }
+void MemoryGuard::register_hook(MemoryHook hook) {
+  if (!hook.callback) throw std::invalid_argument("the hook '" + hook.name + "' has no callback");
+  state_->register_hook(std::move(hook));
+}
 bool MemoryGuard::remove_hook(std::string_view name) { return state_->remove_hook(name); }
 PressureLevel MemoryGuard::pressure_level() const noexcept { return state_->level(); }
 void MemoryGuard::add_pressure_listener(PressureListener listener) { state_->add_listener(std::move(listener)); }
@@ -41,6 +45,7 @@ Bytes MemoryGuard::release_reservation() noexcept { return state_->release_reser
 bool MemoryGuard::has_reservation() const noexcept { return state_->has_reservation(); }
 MemoryStats MemoryGuard::stats() const noexcept { return state_->stats(); }
 void MemoryGuard::reset_peak_stats() noexcept { state_->reset_peak(); }
+bool MemoryGuard::attached() const noexcept { return state_->attached(); }
 const Device& MemoryGuard::device() const noexcept { return state_->device(); }
 
 Bytes MemoryGuard::product(std::size_t count, std::size_t element_bytes) {
@@ -92,10 +97,16 @@ MemoryGuardBuilder& MemoryGuardBuilder::clock(const Clock& clock) noexcept {
 }
 
 MemoryGuard MemoryGuardBuilder::build() {
-  auto state = std::make_shared<MemoryGuardState>(device_, budget_, reserve_, policy_,
-                                                  clock_ != nullptr ? *clock_ : system_clock());
-  state->start();
-  return MemoryGuard(std::move(state));
+  if (std::shared_ptr<ProcessGuard> guard = device_->process_guard()) {
+    auto attached = std::make_shared<AttachedMemoryGuard>(device_, std::move(guard));
+    attached->start(budget_, reserve_);
+    if (policy_) attached->set_policy(*policy_);
+    return MemoryGuard(std::move(attached));
+  }
+  auto own = std::make_shared<OwnMemoryGuard>(device_, budget_, reserve_, policy_.value_or(Fail{}),
+                                              clock_ != nullptr ? *clock_ : system_clock());
+  own->start();
+  return MemoryGuard(std::move(own));
 }
 
 }  // namespace vramguard

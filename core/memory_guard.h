@@ -49,6 +49,9 @@ using PressureListener = std::function<void(PressureLevel from, PressureLevel to
 // for no elements gives an empty buffer. A request that the whole budget or device could not hold fails without hooks
 // and waits. Never call one while the calling thread captures a stream, or with a lock held that a hook or listener
 // takes.
+//
+// In a process that is guarded already (a CudaDevice under the preload) it keeps no books of its own: budget, hooks,
+// policy, reservation and numbers are those of the process, on this device; docs/memory_guard.md says what differs.
 class MemoryGuard {
  public:
   MemoryGuard(MemoryGuard&& other) noexcept = default;
@@ -104,6 +107,7 @@ class MemoryGuard {
 
   MemoryStats stats() const noexcept;
   void reset_peak_stats() noexcept;
+  bool attached() const noexcept;         // it works on the guard of the process
   const Device& device() const noexcept;  // std::cout << guard.device()
 
  private:
@@ -145,7 +149,7 @@ class MemoryGuardBuilder {
   std::shared_ptr<Device> device_;
   Bytes budget_ = 0;
   Bytes reserve_ = 0;
-  MemoryPolicy policy_;
+  std::optional<MemoryPolicy> policy_;
   const Clock* clock_ = nullptr;
 };
 

@@ -1,107 +1,56 @@
-// What a MemoryGuard is made of: the books of one device and the path of its refused requests, around a Device.
+// What stands behind a MemoryGuard and its buffers: books of its own, or the guard that the process already has.
 #pragma once
 
-#include <atomic>
+#include <functional>
 #include <memory>
-#include <mutex>
-#include <vector>
+#include <string_view>
 
 #include "core/memory_guard.h"
-#include "core/oom_path.h"
+#include "core/page_map.h"
 
 namespace vramguard {
 
-// The sentinel's chunks, from a Device. As thread-safe as that.
-class ChunksOfDevice final : public DeviceReader {
- public:
-  explicit ChunksOfDevice(Device& device) noexcept : device_(device) {}
-
-  void prepare() noexcept override {}
-  std::optional<Bytes> bytes_of_this_process(int) noexcept override { return std::nullopt; }
-  std::optional<Bytes> free_bytes(int) noexcept override { return device_.free_bytes(); }
-  std::optional<Bytes> pool_bytes(PoolHandle) noexcept override { return std::nullopt; }
-  std::optional<Bytes> graph_bytes(int) noexcept override { return std::nullopt; }
-  bool trim_pool(PoolHandle) noexcept override { return false; }
-  bool trim_graphs(int) noexcept override { return false; }
-  std::optional<Chunk> take_chunk(int, Bytes bytes) noexcept override { return device_.take_chunk(bytes); }
-  void give_chunk(Chunk chunk) noexcept override { device_.give_chunk(chunk); }
-
- private:
-  Device& device_;
-};
-
 // Thread-safe. Lives as long as the guard and its buffers. No lock is held while the device or a callback is called.
-class MemoryGuardState final : public std::enable_shared_from_this<MemoryGuardState>, private OomHost {
+class MemoryGuardState : public std::enable_shared_from_this<MemoryGuardState> {
  public:
-  MemoryGuardState(std::shared_ptr<Device> device, Bytes budget, Bytes reserve, const MemoryPolicy& policy,
-                   const Clock& clock);
+  explicit MemoryGuardState(std::shared_ptr<Device> device) noexcept : device_(std::move(device)) {}
+  virtual ~MemoryGuardState();
   MemoryGuardState(const MemoryGuardState&) = delete;
 
-  // Takes the reservation. Once, before anything else.
-  void start() noexcept;
-
   // Of at least one byte. Throws the errors of MemoryGuard.
-  DeviceMemory allocate(Bytes bytes, bool runs_hooks);
+  virtual DeviceMemory allocate(Bytes bytes, bool runs_hooks) = 0;
   // Throws DeviceError, and the memory stays as it was.
   void free(DeviceMemory& memory);
 
-  void set_budget(Bytes bytes) noexcept;
-  Bytes budget() const noexcept;
-  void set_policy(const MemoryPolicy& policy) noexcept;
-  void on_oom(std::function<void(const MemoryShortage&)> callback);
-  void register_hook(MemoryHook hook);
-  bool remove_hook(std::string_view name) noexcept { return !hooks_.remove(name).empty(); }
-  PressureLevel level() const noexcept;
-  void add_listener(PressureListener listener);
-  // After the books have changed: tells the listeners, and takes the reservation again where there is room.
-  void books_changed() noexcept;
+  virtual void set_budget(Bytes bytes) noexcept = 0;
+  virtual Bytes budget() const noexcept = 0;
+  virtual void set_policy(const MemoryPolicy& policy) noexcept = 0;
+  virtual void on_oom(std::function<void(const MemoryShortage&)> callback) = 0;
+  virtual void register_hook(MemoryHook hook) = 0;
+  virtual bool remove_hook(std::string_view name) = 0;
+  virtual PressureLevel level() const noexcept = 0;
+  virtual void add_listener(PressureListener listener) = 0;
 
-  Bytes release_reservation() noexcept { return sentinel_.let_go(*this); }
-  bool has_reservation() const noexcept { return sentinel_.held() > 0; }
-  MemoryStats stats() const noexcept;
-  void reset_peak() noexcept { books_.reset_peak(); }
+  virtual Bytes release_reservation() noexcept = 0;
+  virtual bool has_reservation() const noexcept = 0;
+  virtual MemoryStats stats() const noexcept = 0;
+  virtual void reset_peak() noexcept = 0;
+  virtual bool attached() const noexcept = 0;
+  // The guard is gone, its buffers may live on.
+  virtual void end() noexcept = 0;
+
   Device& device() const noexcept { return *device_; }
 
+ protected:
+  DeviceMemory memory_at(DeviceAddress address, Bytes bytes, bool on_host) noexcept {
+    return {shared_from_this(), address, bytes, on_host};
+  }
+
  private:
-  using Listeners = std::vector<PressureListener>;
-
-  Ledger& books() noexcept override { return books_; }
-  const DeviceInfo& identity() const noexcept override { return info_; }
-  bool look_again() noexcept override { return false; }  // the books are exact
-  bool trim() noexcept override { return device_->trim(); }
-  std::optional<Bytes> card_free() noexcept override { return device_->free_bytes(); }
-  bool others_can_free() noexcept override;
-  bool program_frees_on_refusal() noexcept override { return false; }
-  void post(const LogRecord&) noexcept override {}
-  void post_urgent(const LogRecord&) noexcept override {}
-  void oom_returned(const OomRequest&, RefusalScope) noexcept override {}
-
-  enum class Try { Served, BudgetFull, DeviceFull, Undone };
-  Try try_once(Bytes bytes, DeviceAddress& address);
-  void undo(AddressRange range);
-  std::optional<DeviceAddress> spill(Bytes bytes, OomAttempt& attempt);
-  [[noreturn]] void refuse(Bytes bytes, RefusalScope scope);
-  void tell_listeners() noexcept;
-  void tend_reservation() noexcept;
+  // Throws DeviceError, and nothing has changed.
+  virtual void give_back(AddressRange range, bool on_host) = 0;
 
   const std::shared_ptr<Device> device_;
-  const Clock& clock_;
-  const DeviceInfo info_;
-  Ledger books_;
-  ChunksOfDevice chunks_;
-  SentinelKeeper sentinel_;
-  HookList hooks_;
-  HookRunner runner_;
-  const OomConfig no_command_;
-  Checkpoint checkpoint_;
-  Budget spill_{0};
-  OomPath oom_;
-
-  std::atomic<std::uint64_t> spilled_allocations_{0};
-  std::atomic<PressureLevel> last_level_{PressureLevel::None};
-  std::atomic<bool> tending_{false};
-  mutable std::mutex listeners_mutex_;
-  std::shared_ptr<const Listeners> listeners_;  // never changed, only replaced; null: none
 };
 
 }  // namespace vramguard

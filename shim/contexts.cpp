@@ -16,15 +16,22 @@ bool primary_is_alive(CUdevice device) {
   return ask(&DriverQueries::cuDevicePrimaryCtxGetState, device, &flags, &active) != CUDA_SUCCESS || active != 0;
 }
 
+// A context that would be made before a sentinel that is required: memory that the program counts on is not there.
+bool lacks_sentinel(Guard& guard, GuardedDevice& device) {
+  return guard.config().sentinel_required && !sentinel_is_placed(guard, device);
+}
+
 // `call` makes a context, or gives the primary one.
 template <typename Call>
 CUresult create(CUcontext* context, CUdevice ordinal, Origin origin, Call&& call) {
   Guard* guard = vramguard::guard();
   GuardedDevice* device = guarded(guard, ordinal);
   if (device == nullptr) return call();
+  const bool makes_one = device->sentinel.wanted() && (origin == Origin::Created || !primary_is_alive(ordinal));
+  if (makes_one && lacks_sentinel(*guard, *device)) return CUDA_ERROR_OUT_OF_MEMORY;
   CUresult result;
   {
-    const bool in_the_way = device->sentinel.held() > 0 && (origin == Origin::Created || !primary_is_alive(ordinal));
+    const bool in_the_way = makes_one && device->sentinel.held() > 0;
     const std::optional<Reservation> room = in_the_way ? guard->room_for_context(*device) : std::nullopt;
     result = call();
   }

@@ -66,6 +66,7 @@ enum CUmemPool_attribute : int {
 };
 enum CUgraphMem_attribute : int { CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT = 2 };
 enum CUlimit : int { CU_LIMIT_STACK_SIZE = 0 };
+enum CUpointer_attribute : int { CU_POINTER_ATTRIBUTE_IS_MANAGED = 8 };
 
 enum CUgraphNodeType : int { CU_GRAPH_NODE_TYPE_GRAPH = 4, CU_GRAPH_NODE_TYPE_MEM_ALLOC = 10 };
 struct CUDA_MEM_ALLOC_NODE_PARAMS {

@@ -33,6 +33,9 @@ inline void observe(Guard& guard, GuardedDevice& device, const Request& request)
   if (device.memory.would_be_short_of(told.worst) > 0) guard.would_be_refused(device, told);
 }
 
+// What vramguard_last_refusal() tells. CUDA_ERROR_OUT_OF_MEMORY.
+abi::CUresult refused(GuardedDevice& device, const Request& request, const OomAttempt& attempt) noexcept;
+
 // Serves no request in host memory.
 struct NoSpill {
   abi::CUresult operator()() const { return abi::CUDA_ERROR_OUT_OF_MEMORY; }
@@ -73,9 +76,9 @@ template <typename Reserve, typename Call, typename Settle, typename Spill>
           return abi::CUDA_SUCCESS;
         }
         attempt.could_not_spill();
-        return abi::CUDA_ERROR_OUT_OF_MEMORY;
+        return refused(device, request, attempt);
       case OomAttempt::Next::GiveUp:
-        return abi::CUDA_ERROR_OUT_OF_MEMORY;
+        return refused(device, request, attempt);
     }
   }
   if (tried.result == abi::CUDA_SUCCESS) attempt.served();

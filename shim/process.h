@@ -22,6 +22,10 @@ bool may_initialize() noexcept;
 enum class Started { Yes, No, WithoutSentinel };
 Started start_guard() noexcept;
 
+// Places the sentinel where it was not yet. False: the configuration requires it, and it could not be placed; stderr
+// says so once for each device.
+bool sentinel_is_placed(Guard& guard, GuardedDevice& device) noexcept;
+
 // Writes a record for each function that a program was given past us; before the guard starts, they wait for it.
 void report_unguarded_symbols() noexcept;
 

@@ -2,6 +2,7 @@
 
 #include "core/memory_error.h"
 
+#include "shim/api/preload_guard.h"
 #include "shim/driver_abi.h"
 
 #include <dlfcn.h>
@@ -199,6 +200,15 @@ void CudaDevice::fill_with_zeros(DeviceAddress address, Bytes bytes) {
 void CudaDevice::free(DeviceAddress address) {
   const InContext context(*this);
   driver_.check(driver_.cuMemFree_v2(address), "cuMemFree");
+}
+
+std::shared_ptr<ProcessGuard> CudaDevice::process_guard() { return find_preload_guard(description_.ordinal); }
+
+bool CudaDevice::is_in_host_memory(DeviceAddress address) noexcept {
+  if (driver_.cuPointerGetAttribute == nullptr) return false;
+  unsigned int managed = 0;
+  return driver_.cuPointerGetAttribute(&managed, CU_POINTER_ATTRIBUTE_IS_MANAGED, address) == CUDA_SUCCESS &&
+         managed != 0;
 }
 
 }  // namespace vramguard

@@ -34,6 +34,10 @@ class CudaDevice final : public Device {
   void fill_with_zeros(DeviceAddress address, Bytes bytes) override;
   void free(DeviceAddress address) override;
 
+  // Of a process under the preload. docs/memory_guard.md says what comes of it.
+  std::shared_ptr<ProcessGuard> process_guard() override;
+  bool is_in_host_memory(DeviceAddress address) noexcept override;
+
  private:
   struct Driver;
   class InContext;

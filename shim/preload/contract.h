@@ -16,6 +16,7 @@ struct vg_thread_state {
   uint64_t streams_ended;
   int stream_device;
   int in_driver_call; /* this thread is inside a driver call that we made: whatever comes back to us passes uncounted */
+  struct vramguard_refusal refusal; /* the last one; its size is 0 before */
 };
 
 struct vg_preload_api {
@@ -38,13 +39,20 @@ struct vg_preload_api {
 struct vg_c_api {
   int (*device_count)(void);
   int (*get_statistics)(int, struct vramguard_statistics*);
+  int (*reset_peak)(int);
+  int (*last_refusal)(struct vramguard_refusal*);
   int (*set_budget)(int, uint64_t);
   int (*set_policy)(const char*);
+  int (*set_device_policy)(int, const struct vramguard_policy*);
   int (*add_oom_hook)(const char*, int, uint64_t, vramguard_oom_hook, void*);
   int (*remove_oom_hook)(const char*);
+  int (*register_hook)(const struct vramguard_hook*);
+  int (*unregister_hook)(vramguard_oom_hook, void*);
   int (*set_checkpoint)(vramguard_checkpoint, void*);
+  int (*remove_checkpoint)(vramguard_checkpoint, void*);
   int (*add_pressure_listener)(vramguard_pressure_listener, void*);
   int (*remove_pressure_listener)(vramguard_pressure_listener, void*);
+  int (*reserve)(int, uint64_t);
   uint64_t (*release_reservation)(int);
   int (*has_reservation)(int);
 };

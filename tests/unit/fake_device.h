@@ -8,6 +8,7 @@
 #include <atomic>
 #include <cstring>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <utility>
 #include <vector>
@@ -48,6 +49,10 @@ class FakeDevice final : public Device {
     if (fails_allocations) throw DeviceError("the device has fallen off the bus", 79, bytes);
     const std::lock_guard lock(mutex_);
     ++allocations;
+    if (refusals > 0) {
+      --refusals;
+      return std::nullopt;
+    }
     if (round_up(bytes, kPage) > free_) return std::nullopt;
     free_ -= round_up(bytes, kPage);
     const DeviceAddress address = add(bytes, false);
@@ -79,6 +84,9 @@ class FakeDevice final : public Device {
     if (!found->second.on_host) free_ += round_up(found->second.bytes, kPage);
     blocks_.erase(found);
   }
+
+  std::shared_ptr<ProcessGuard> process_guard() override { return guard; }
+  bool is_in_host_memory(DeviceAddress) noexcept override { return serves_from_host; }
 
   void neighbour_takes(Bytes bytes) {
     const std::lock_guard lock(mutex_);
@@ -121,8 +129,11 @@ class FakeDevice final : public Device {
   }
 
   std::atomic<int> trims{0}, allocations{0};  // calls
+  int refusals = 0;                           // of that many requests to come
   int trims_in_vain = 0;                      // only that trim, by its number, and later ones give back what is cached
   bool fails_allocations = false, fails_copies = false, fails_frees = false, has_host_memory = true;
+  std::shared_ptr<ProcessGuard> guard;  // of its process
+  bool serves_from_host = false;        // that guard does
 
  private:
   static constexpr Bytes kPage = 2_MiB;

@@ -50,12 +50,10 @@ TEST_CASE("a registered hook is removed by its name, lives on where it runs, and
   const HookCallback nothing = [](const HookFacts&) -> Bytes { return 0; };
   list.add(oom_hook("a"), nothing);
   list.add(oom_hook("ab"), nothing);
-  const std::shared_ptr<Hook> running = list.find("a");
-  REQUIRE(running != nullptr);
+  const std::shared_ptr<Hook> running = list.of(HookEvent::Oom).at(0);
   REQUIRE_FALSE(running->gate.begin(running->config, {}, PressureLevel::None, 0));
   CHECK(list.remove("a").size() == 1);
   CHECK(list.remove("a").empty());
-  CHECK(list.find("a") == nullptr);
   CHECK(names(list.of(HookEvent::Oom)) == "ab");
   CHECK(running->config.name == "a");
   CHECK(running->gate.running());
@@ -75,6 +73,31 @@ TEST_CASE("what the user configured is not the program's to remove or replace", 
       oom_hook("a"), [](const HookFacts&) -> Bytes { return 1; }, removed));
   CHECK(removed.size() == 1);
   CHECK(list.of(HookEvent::Oom).size() == 2);
+}
+
+TEST_CASE("hooks with a key go by it, whatever else has their name", "[hook]") {
+  HookList list;
+  const HookCallback nothing = [](const HookFacts&) -> Bytes { return 0; };
+  list.add(oom_hook("a"));
+  list.add(oom_hook("a"), nothing);
+  list.add(oom_hook("a"), nothing, {.key = 7, .device = {}});
+  list.add(oom_hook("a"), nothing, {.key = 8, .device = {}});
+  CHECK(list.remove(std::uint64_t{9}).empty());
+  CHECK(list.remove("a").size() == 1);
+  HookList::Hooks removed;
+  REQUIRE(list.replace(oom_hook("a"), nothing, removed));
+  CHECK(removed.empty());
+  CHECK(list.remove(std::uint64_t{7}).size() == 1);
+  CHECK(list.of(HookEvent::Oom).size() == 3);
+}
+
+TEST_CASE("a hook of one device is not for requests on another", "[hook]") {
+  HookList list;
+  list.add(oom_hook("a"));
+  list.add(oom_hook("b"), [](const HookFacts&) -> Bytes { return 0; }, {.key = 0, .device = 1});
+  CHECK(names(list.of(HookEvent::Oom, 0)) == "a");
+  CHECK(names(list.of(HookEvent::Oom, 1)) == "ab");
+  CHECK(names(list.of(HookEvent::Oom)) == "ab");
 }
 
 TEST_CASE("runs and failures of all hooks are added up", "[hook]") {
