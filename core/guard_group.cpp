@@ -58,8 +58,8 @@ bool Guard::ask_group_to_settle(GuardedDevice& device) noexcept {
   share->for_each_other([&](GroupSlot& slot) {
     if (!is_held(slot.alive)) return;
     MemberNumbers& numbers = slot.devices[share->device()];
-    // Only pools and graphs are charged more than they have taken.
-    if (numbers.announced.load() <= numbers.used.load() + numbers.sentinel.load()) return;
+    if (numbers.has_bounds.load() == 0 || numbers.announced.load() <= numbers.used.load() + numbers.sentinel.load())
+      return;
     asked[count++] = {&numbers, numbers.settle_asked.fetch_add(1) + 1};
     Presence::wake_member(presence_.folder(), slot);
   });

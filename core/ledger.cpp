@@ -119,6 +119,7 @@ bool Ledger::settle(Reservation& reservation, Holder holder, Bytes bytes) noexce
 
 bool Ledger::settle_bound(Reservation& reservation, BoundedHolder holder) noexcept {
   bounded(holder).add(std::exchange(reservation.bytes_, 0));
+  if (share_ != nullptr) share_->own().has_bounds.store(1, std::memory_order_relaxed);
   statistics_.count_allocation();
   reservation.end();
   const Bytes may_be_more = unread();

@@ -7,7 +7,7 @@ set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 sources=$root/tests/gpu
 
-all_checks=(python nccl oom books edges paths mixed ways runtime contexts race neighbours fork transparency capture cost)
+all_checks=(python nccl oom groups books edges paths mixed ways runtime contexts race neighbours fork transparency capture cost)
 build='' simulated='' commit='' results='' allow_no_gpu=0 quick=0 keep=0
 only=()
 

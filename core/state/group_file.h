@@ -28,6 +28,7 @@ struct alignas(64) MemberNumbers {
   std::atomic<std::uint64_t> tries{0};  // that did not fit and were taken back
   std::atomic<Bytes> used{0};
   std::atomic<Bytes> sentinel{0};
+  std::atomic<std::uint32_t> has_bounds{0};  // some of what is announced is an upper bound until it is read
   std::atomic<std::uint32_t> settle_asked{0}, settle_done{0};  // another member needs exact numbers
   std::atomic<Bytes> sentinel_asked{0};                        // another member needs so much of the sentinel
 };

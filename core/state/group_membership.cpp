@@ -31,6 +31,7 @@ void clear(GroupFile& group, std::size_t place) noexcept {
     }
     MemberNumbers& numbers = slot.devices[i];
     numbers.settle_done.store(numbers.settle_asked.load());
+    numbers.has_bounds.store(0);
     numbers.sentinel_asked.store(0);
     numbers.sentinel.store(0);
     numbers.used.store(0);

@@ -30,7 +30,7 @@ find_compiler() {
 
 compile_all() {
   local name failed=''
-  for name in books edges paths mixed neighbour sentinel_race ways_in race contexts fork_child capture bench; do
+  for name in books group edges paths mixed neighbour sentinel_race ways_in race contexts fork_child capture bench; do
     compile "$name" "$name.c" || failed+=" $name"
   done
   [[ -z $failed ]] || die "does not compile:$failed; $(head -n 3 "$work/compile-${failed##* }.err")"

@@ -158,6 +158,7 @@ std::vector<std::string> Host::environment(const Options& options) const {
       {"VGSIM_MEMORY", sizes},
       {"VRAMGUARD_CONFIG", path("vramguard.toml")},
       {"VRAMGUARD_LOG", log_path()},
+      {"VRAMGUARD_STATE_DIR", state_folder()},
       // The library leaks on purpose, and any preload stands in front of a sanitizer's runtime.
       {"ASAN_OPTIONS", "verify_asan_link_order=0:detect_leaks=0:exitcode=99"},
       {"UBSAN_OPTIONS", "halt_on_error=1:print_stacktrace=1:exitcode=99"},

@@ -104,6 +104,7 @@ class Host {
   std::string path(const std::string& name) const { return folder_.path() + "/" + name; }
   std::string write_file(const std::string& name, const std::string& text) const;  // its path
   std::string log_path() const { return path("pressure.log"); }
+  std::string state_folder() const { return path("shown"); }  // where guarded processes tell of themselves
   Log log() const;
 
   // The simulated driver's own numbers. simctl() fails the test where the command does, and returns what it says.

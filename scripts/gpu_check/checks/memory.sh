@@ -42,6 +42,16 @@ check_contexts() {
   was_guarded contexts && take_rows contexts
 }
 
+# Processes that share a budget with room for about a quarter more than their contexts take.
+check_groups() {
+  local members=16 budget
+  ((quick)) && members=6
+  budget=$((members * 700 << 20))
+  ((budget < card_bytes * 8 / 10)) || { skip "$members processes of a group" "the card is too small"; return; }
+  VRAMGUARD_GROUP=gpu-check guarded group "$budget" "$bin/group" "$budget" "$members" $((quick ? 500 : 3000))
+  was_guarded group && take_rows group
+}
+
 check_race() {
   guarded race 2GiB "$bin/race" "$(bytes_of_gib 2)" $((quick ? 500 : 3000))
   was_guarded race && take_rows race
