@@ -6,6 +6,7 @@ packages=(
   cmake ninja-build g++ gcc libc6-dev binutils pkg-config git python3 # build and tests
   libspdlog-dev libfmt-dev libtomlplusplus-dev robin-map-dev libcli11-dev catch2 nlohmann-json3-dev
   libjemalloc2 libtcmalloc-minimal4 strace             # hosts and witnesses of the tests
+  prometheus-cpp-dev prometheus python3-yaml           # the exporter, its test, and the test of the recipes
   clang-format shellcheck                              # scripts/check.sh
   gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user # the preloaded part for AArch64
 )
@@ -36,4 +37,8 @@ fi
 echo "setup: installing them with apt-get"
 "${as_root[@]}" apt-get update -qq
 "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+# The tests start Prometheus themselves; Debian's package makes it a service of the machine as well.
+if [[ " ${missing[*]} " == *" prometheus "* && -d /run/systemd/system ]]; then
+  "${as_root[@]}" systemctl disable --now --quiet prometheus || true
+fi
 echo "setup: done"

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <random>
 
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "cli/exporter/collector.h"

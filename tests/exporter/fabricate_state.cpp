@@ -42,6 +42,7 @@ int main(int argc, char** argv) {
   std::vector<ProcessStateFile> files;
   for (long i = std::strtol(argv[2], nullptr, 10); i > 0; --i) {
     files.push_back(make_state_file(argv[1]));
+    files.back().state().pid += static_cast<std::int32_t>(files.size());  // so that series of their own are many
     fill_in(files.back().state(), std::strtoull(argv[3], nullptr, 10), argc > 4 ? argv[4] : nullptr);
     if (!files.back().mark_alive_and_publish()) return 1;
   }
