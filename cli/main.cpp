@@ -7,6 +7,7 @@
 #include "cli/library_path.h"
 #include "cli/log_command.h"
 #include "cli/problem.h"
+#include "cli/ps_command.h"
 #include "cli/run_options.h"
 
 #include <CLI/CLI.hpp>
@@ -31,14 +32,15 @@ int print_version() {
 
 int dispatch(int argc, char** argv) {
   CLI::App app("Keeps unmodified CUDA programs within a budget of GPU memory.", "vramguard");
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   app.set_version_flag("--version", version_text());
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
     return std::string("vramguard: error: ") + error.what() + "; see 'vramguard --help'\n";
   });
 
-  Action chosen;
+  Action chosen = [] { return print_processes({}); };
   const int parsed = add_run(app, chosen, argc, argv);
+  add_ps(app, chosen);
   add_check(app, chosen);
   add_hook(app, chosen);
   add_log(app, chosen);
