@@ -138,6 +138,7 @@ class Guard final : private BackgroundThread::Work {
   // less is charged than before.
   bool ask_group_to_settle(GuardedDevice& device) noexcept;
   bool ask_group_for_sentinel(GuardedDevice& device, Bytes bytes) noexcept;
+  SendResult send_to_group(const SignalAction& action, int value) noexcept;
   // Asks `how` for what the card has free now, and sets the ceiling of `leave_free` by it.
   using AskFree = std::optional<Bytes> (DeviceReader::*)(int ordinal) noexcept;
   void look_at_card(GuardedDevice& device, AskFree how) noexcept;

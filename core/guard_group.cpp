@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/guard.h"
+#include "core/signal_sender.h"
 #include "core/state/group_membership.h"
 #include "core/state/liveness.h"
 
@@ -69,6 +70,23 @@ bool Guard::ask_group_to_settle(GuardedDevice& device) noexcept {
     });
   });
   return any || share->others_announced() < before;
+}
+
+// A member in another pid namespace has a number that means nothing here.
+SendResult Guard::send_to_group(const SignalAction& action, int value) noexcept {
+  if (!presence_.in_group()) return SendResult::NoTarget;
+  const std::uint64_t own_namespace = presence_.state()->pid_namespace;
+  SendResult result = SendResult::NoTarget;
+  for (const GroupSlot& slot : presence_.group()->members) {
+    if (!is_held(slot.alive) || slot.pid_namespace != own_namespace) continue;
+    SignalAction to_one = action;
+    to_one.target = SignalTarget::Self;
+    const SendResult sent = slot.pid == presence_.state()->pid
+                                ? send_signal(to_one, value)
+                                : send_signal_to(slot.pid, slot.start_ticks, action, value);
+    if (result != SendResult::Sent) result = sent;
+  }
+  return result;
 }
 
 bool Guard::ask_group_for_sentinel(GuardedDevice& device, Bytes bytes) noexcept {

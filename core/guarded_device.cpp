@@ -24,6 +24,10 @@ bool GuardedDevice::look_again() noexcept {
 
 bool GuardedDevice::ask_group_for_sentinel(Bytes bytes) noexcept { return guard_.ask_group_for_sentinel(*this, bytes); }
 
+SendResult GuardedDevice::send_to_group(const SignalAction& action, int value) noexcept {
+  return guard_.send_to_group(action, value);
+}
+
 bool GuardedDevice::trim() noexcept { return guard_.trim(*this); }
 
 std::optional<Bytes> GuardedDevice::card_free() noexcept { return reader_.free_bytes_here(info.ordinal); }

@@ -21,6 +21,7 @@ struct GuardedDevice final : OomHost {
   const DeviceInfo& identity() const noexcept override { return info; }
   bool look_again() noexcept override;
   bool ask_group_for_sentinel(Bytes bytes) noexcept override;
+  SendResult send_to_group(const SignalAction& action, int value) noexcept override;
   bool trim() noexcept override;
   std::optional<Bytes> card_free() noexcept override;
   std::optional<Bytes> card_free_as_seen() noexcept override;

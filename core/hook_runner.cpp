@@ -65,7 +65,10 @@ void HookRun::run_callback() noexcept {
 void HookRun::send() noexcept {
   post_start(milliseconds(0));
   done_ = true;
-  const SendResult sent = send_signal(*hook_->config.signal, static_cast<int>(facts_.level));
+  const SignalAction& signal = *hook_->config.signal;
+  const int level = static_cast<int>(facts_.level);
+  const SendResult sent =
+      signal.target == SignalTarget::Group ? host_.send_to_group(signal, level) : send_signal(signal, level);
   outcome_ = sent == SendResult::Sent ? HookOutcome::Sent : HookOutcome::NotSent;
   if (sent != SendResult::Sent) reason_ = to_string(sent);
   code_ = hook_->config.signal->number;

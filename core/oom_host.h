@@ -5,6 +5,7 @@
 #include "core/ledger.h"
 #include "core/log_record.h"
 #include "core/refusal.h"
+#include "core/signal_sender.h"
 
 namespace vramguard {
 
@@ -17,6 +18,8 @@ class OomHost {
   virtual bool look_again() noexcept = 0;
   // Another process of the group holds the sentinel: it gives back so much. True if it has.
   virtual bool ask_group_for_sentinel(Bytes) noexcept { return false; }
+  // To each live member of the group, this process included. Sent: to one at least.
+  virtual SendResult send_to_group(const SignalAction&, int) noexcept { return SendResult::NoTarget; }
   // Gives back to the card what the driver keeps for nobody. True if less is charged than before.
   virtual bool trim() noexcept = 0;
   // Now, not as somebody saw it last.

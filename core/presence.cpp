@@ -18,6 +18,7 @@ std::optional<StateProblem> Presence::prepare(const std::string& state_dir, cons
   if (auto* problem = std::get_if<StateProblem>(&folder)) return std::move(*problem);
   const auto& path = std::get<std::string>(folder);
   fold_stale({path, geteuid()});
+  remove_idle_groups(path);
   auto made = ProcessStateFile::make(path);
   if (auto* problem = std::get_if<StateProblem>(&made)) return std::move(*problem);
   if (!group.empty()) {

@@ -66,22 +66,25 @@ SendResult send_to_self(const SignalAction& action, int value) noexcept {
   return safe ? queue(self, action.number, value) : SendResult::NoHandler;
 }
 
+SendResult send_to_other(pid_t pid, const ProcessSignals& found, const SignalAction& action, int value) noexcept {
+  const uid_t own = geteuid();
+  if (pid == 1 || found.real_uid != own || found.effective_uid != own) return SendResult::NotAllowed;
+  const SignalBits bit = signal_bit(action.number);
+  const bool safe = !action.require_handler || ((found.caught | found.ignored) & bit) != 0 ||
+                    harmless_by_default(action.number) || all_threads_block(pid, action.number);
+  if (!safe) return SendResult::NoHandler;
+  const auto again = look_at_process(pid);
+  if (!again || again->start_time != found.start_time) return SendResult::NoTarget;
+  return queue(pid, action.number, value);
+}
+
 SendResult send_to_parent(const SignalAction& action, int value) noexcept {
   const pid_t parent = getppid();
-  if (parent == 1) return SendResult::NotAllowed;
   if (parent <= 0) return SendResult::NoTarget;
   const auto found = look_at_process(parent);
-  if (!found) return SendResult::NoTarget;
-  const uid_t own = geteuid();
-  if (found->real_uid != own || found->effective_uid != own) return SendResult::NotAllowed;
-  const SignalBits bit = signal_bit(action.number);
-  const bool safe = !action.require_handler || ((found->caught | found->ignored) & bit) != 0 ||
-                    harmless_by_default(action.number) || all_threads_block(parent, action.number);
-  if (!safe) return SendResult::NoHandler;
   // While it still is our parent its pid can be nobody else's.
-  const auto again = look_at_process(parent);
-  if (!again || again->start_time != found->start_time || getppid() != parent) return SendResult::NoTarget;
-  return queue(parent, action.number, value);
+  if (!found || getppid() != parent) return SendResult::NoTarget;
+  return send_to_other(parent, *found, action, value);
 }
 
 }  // namespace
@@ -96,8 +99,6 @@ const char* to_string(SendResult result) noexcept {
       return "no_target";
     case SendResult::NotAllowed:
       return "not_allowed";
-    case SendResult::NotBuilt:
-      return "not_built";
     case SendResult::Failed:
       return "failed";
   }
@@ -115,7 +116,15 @@ SendResult send_signal(const SignalAction& action, int value) noexcept {
     case SignalTarget::Group:
       break;
   }
-  return SendResult::NotBuilt;
+  return SendResult::NoTarget;
+}
+
+SendResult send_signal_to(pid_t pid, std::uint64_t start_time, const SignalAction& action, int value) noexcept {
+  const KeptErrno kept;
+  if (!can_be_sent(action.number)) return SendResult::Failed;
+  const auto found = look_at_process(pid);
+  if (!found || found->start_time != start_time) return SendResult::NoTarget;
+  return send_to_other(pid, *found, action, value);
 }
 
 }  // namespace vramguard

@@ -1,10 +1,14 @@
 #include "core/state/group_file.h"
 
+#include <dirent.h>
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
+#include <ctime>
+#include <memory>
 #include <string_view>
 
 #include "core/state/liveness.h"
@@ -72,6 +76,7 @@ std::variant<GroupFile*, StateProblem> open_group(const std::string& folder, con
   } else if (auto problem = make_group(folder, name)) {
     return std::move(*problem);
   }
+  utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // it is in use: remove_idle_groups
   auto mapped = map_shared_file(path, sizeof(GroupFile));
   if (auto* problem = std::get_if<StateProblem>(&mapped)) return std::move(*problem);
   auto* group = static_cast<GroupFile*>(std::get<void*>(mapped));
@@ -90,6 +95,37 @@ std::optional<std::size_t> place_of_device(GroupFile& group, const std::string& 
     if (group.devices[i].key.compare_exchange_strong(found, key) || found == key) return i;
   }
   return std::nullopt;
+}
+
+void remove_idle_groups(const std::string& folder) noexcept try {
+  constexpr std::time_t kIdle = 24 * 60 * 60;
+  const std::string prefix = kGroupPrefix;
+  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
+  while (const dirent* entry = entries != nullptr ? readdir(entries.get()) : nullptr) {
+    const std::string name = entry->d_name;
+    if (!name.starts_with(prefix) || name.starts_with(prefix + kRunGroupPrefix)) continue;
+    const std::string path = folder + "/" + name;
+    struct stat info {};
+    if (stat(path.c_str(), &info) != 0 || info.st_mtime + kIdle > std::time(nullptr)) continue;
+    const auto mapped = map_shared_file(path, sizeof(GroupFile));
+    void* const* memory = std::get_if<void*>(&mapped);
+    const bool used = memory != nullptr && live_members(*static_cast<const GroupFile*>(*memory)) > 0;
+    if (memory != nullptr) unmap(*memory, sizeof(GroupFile));
+    if (!used) unlink(path.c_str());
+  }
+} catch (...) {
+}
+
+std::optional<StateProblem> set_group_budget(const std::string& folder, const std::string& name,
+                                             const std::string& uuid, Bytes budget) {
+  if (access(group_path(folder, name).c_str(), F_OK) != 0) return StateProblem{"there is no group " + name};
+  auto opened = open_group(folder, name);
+  if (auto* problem = std::get_if<StateProblem>(&opened)) return std::move(*problem);
+  GroupFile& group = *std::get<GroupFile*>(opened);
+  const std::optional<std::size_t> device = place_of_device(group, uuid);
+  if (device) group.devices[*device].budget.store(budget);
+  unmap(&group, sizeof group);
+  return device ? std::nullopt : std::optional(StateProblem{"the group has too many devices"});
 }
 
 std::size_t live_members(const GroupFile& group) noexcept {

@@ -73,8 +73,15 @@ std::variant<GroupFile*, StateProblem> open_group(const std::string& folder, con
 // The place of the device of that UUID, taken if need be; nullopt: all are.
 std::optional<std::size_t> place_of_device(GroupFile& group, const std::string& uuid) noexcept;
 
-// Members alive, for those who only look. The budget set for the whole group is what `set -g` writes; its members hear
-// of it by their own files.
 std::size_t live_members(const GroupFile& group) noexcept;
+
+// Removes the files of named groups that nobody has joined for a day and that have no member. Those of runs go with the
+// files of the run.
+void remove_idle_groups(const std::string& folder) noexcept;
+
+// What members get that come from now on, instead of their own; those that are there must be asked (control_client.h).
+// kUnlimitedBytes: none. A problem: there is no such group of this user.
+std::optional<StateProblem> set_group_budget(const std::string& folder, const std::string& name,
+                                             const std::string& uuid, Bytes budget);
 
 }  // namespace vramguard
