@@ -7,7 +7,7 @@ set -uo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 sources=$root/tests/gpu
 
-all_checks=(python nccl oom groups books edges paths mixed ways runtime contexts race neighbours fork transparency capture cost)
+all_checks=(python nccl oom steer groups books edges paths mixed ways runtime contexts race neighbours fork transparency capture cost)
 build='' simulated='' commit='' results='' allow_no_gpu=0 quick=0 keep=0
 only=()
 
@@ -98,7 +98,7 @@ if [[ -n $simulated ]]; then
   driver_environment+=("LD_LIBRARY_PATH=$simulated${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" "VGSIM_STATE=$work/simulated-cards" VGSIM_DEVICES=2)
 fi
 
-for part in rows running compiling checks/{frameworks,oom,memory,ways,bystanders,cost}; do
+for part in rows running compiling checks/{frameworks,oom,steer,memory,ways,bystanders,cost}; do
   # shellcheck source=/dev/null
   source "$root/scripts/gpu_check/$part.sh"
 done

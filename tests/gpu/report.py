@@ -33,8 +33,8 @@ class _Process(ctypes.Structure):
     ]
 
 
-def taken_bytes():
-    """This process's bytes on the first card by NVML; None where NVML does not tell."""
+def taken_bytes(pid=None):
+    """A process's bytes on the first card by NVML, of this one by default; None where NVML does not tell."""
     try:
         nvml = ctypes.CDLL("libnvidia-ml.so.1")
         nvml.nvmlInit_v2()
@@ -47,7 +47,7 @@ def taken_bytes():
     except (OSError, AttributeError):
         return None
     for process in processes[: count.value]:
-        if process.pid == os.getpid() and 0 < process.bytes < 2**63:
+        if process.pid == (pid or os.getpid()) and 0 < process.bytes < 2**63:
             return process.bytes
     return None
 
