@@ -9,6 +9,7 @@
 #include "cli/problem.h"
 #include "cli/ps_command.h"
 #include "cli/run_options.h"
+#include "cli/top_command.h"
 
 #include <CLI/CLI.hpp>
 
@@ -41,6 +42,7 @@ int dispatch(int argc, char** argv) {
   Action chosen = [] { return print_processes({}); };
   const int parsed = add_run(app, chosen, argc, argv);
   add_ps(app, chosen);
+  add_top(app, chosen);
   add_check(app, chosen);
   add_hook(app, chosen);
   add_log(app, chosen);
