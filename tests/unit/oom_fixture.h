@@ -92,7 +92,10 @@ struct OomFixture : GuardFixture {
     config.on = HookEvent::Oom;
     config.priority = priority;
     REQUIRE(guard.hooks().add(config, std::move(callback)));
-    return guard.hooks().find(name);
+    for (const std::shared_ptr<Hook>& hook : guard.hooks().of(HookEvent::Oom)) {
+      if (hook->config.name == name) return hook;
+    }
+    return nullptr;
   }
   PressureLevel raw_level() {
     device.memory.evaluate_pressure(clock.now());
