@@ -94,7 +94,7 @@ TableUse TableMaker::use_of(const DeviceState& state) {
   if (device.name.empty()) device.name = shown(state.name);
   if (device.pci_bus_id.empty()) device.pci_bus_id = shown(state.pci_bus_id);
   if (!device.index) {
-    device.total_bytes = state.total_bytes;
+    if (state.total_bytes != 0) device.total_bytes = state.total_bytes;
     device.free_bytes = state.device_free_bytes;
   }
   device.guarded_bytes += state.used_bytes + state.sentinel_bytes;

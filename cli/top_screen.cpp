@@ -50,7 +50,7 @@ std::string card_bar(const TableDevice& device, std::size_t width) {
 }
 
 std::string line_of(const TableDevice& device) {
-  std::string line = "GPU " + short_name(device) + " " + card_bar(device, kBarWidth) + " ";
+  std::string line = (device.index ? "GPU " : "") + short_name(device) + " " + card_bar(device, kBarWidth) + " ";
   if (device.total_bytes != kStateUnknown && device.free_bytes != kStateUnknown) {
     const std::uint64_t used = device.total_bytes - std::min(device.free_bytes, device.total_bytes);
     line += bytes_text(used) + " of " + bytes_text(device.total_bytes) + "  ";
