@@ -61,6 +61,28 @@ TEST_CASE("the program can let its reservation go for good") {
   CHECK(said(host, "reservation") == "reservation 0 0 0 0\n");
 }
 
+TEST_CASE("registered hooks are told apart by function and context, can fail, and run for their device alone") {
+  Host host({"8GiB", "8GiB"});
+  CHECK(said(host, "registered") == "registered 0 2 0 1\n");
+  const std::vector<Record> ends = host.log().all("hook_end");
+  REQUIRE(ends.size() == 3);
+  CHECK(ends.at(0)["outcome"] == "failed");
+  CHECK(ends.at(1)["outcome"] == "ok");
+}
+
+TEST_CASE("a policy of one device comes with its timeout and limit, and a checkpoint is removed by who set it") {
+  Host host;
+  CHECK(said(host, "policy") == "policy\n");
+}
+
+TEST_CASE("the program can hold a sentinel of its own, and another one after that") {
+  Host host;
+  CHECK(said(host, "reserve") == "reserve 256 100 100 100 64\n");
+  Host capped;
+  CHECK(said(capped, "reserve", {.budget = "2GiB", .env = {{"VRAMGUARD_SENTINEL", "all"}}}).substr(0, 13) ==
+        "reserve 1528 ");
+}
+
 TEST_CASE("the Python module of the examples does the same over the C API, and nothing without the library") {
   if (sanitized()) return;
   Host host;

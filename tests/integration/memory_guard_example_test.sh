@@ -35,3 +35,20 @@ refused: 3GiB do not fit into the budget: 1GiB of 2GiB are used and 256MiB reser
 at the end: 4MiB of 2GiB used, pressure none
 1 request was saved
 END
+
+# Under the preload the same program works on the guard of the process, whose budget has the context in it;
+# it publishes pressure in its own time.
+[ -z "$flags" ] || exit 0 # a host that is not instrumented cannot load an instrumented core
+LD_LIBRARY_PATH=$build/sim VGSIM_STATE=$work/state VGSIM_MEMORY=8GiB HOME=$work VRAMGUARD_LOG=$work/pressure.log \
+  VRAMGUARD_STATE_DIR=$work/run VRAMGUARD_BUDGET=4GiB LD_PRELOAD=$build/libvramguard.so "$program" >"$work/out" 2>"$work/err"
+diff - <(sed 's/(GPU-[^)]*)/(...)/; s/^cuda:0 .*,/cuda:0 NAME,/; /^pressure: /d; s/, pressure .*//' "$work/out") <<'END'
+cuda:0 NAME, 4GiB (...)
+hook: 8MiB are missing
+cache: 1GiB of 2GiB used
+hook: 268MiB are missing
+activations: 1.51GiB of 2GiB used
+refused: 3GiB do not fit into the budget: 1.51GiB of 2GiB are used and 256MiB reserved, 2.76GiB are missing; free something, register a hook that does, or raise the budget (set_budget)
+at the end: 524MiB of 2GiB used
+2 request was saved
+END
+grep -q 'ev=hook_end .*hook=cache .*outcome=ok' "$work/pressure.log"

@@ -1,38 +1,14 @@
-// MemoryGuard on the simulated driver, without the preload and under it.
+// MemoryGuard on the simulated driver, by itself; memory_guard_attached_test.cpp has it under the preload.
 #include <catch2/catch.hpp>
 
-#include "tests/integration/harness.h"
+#include "tests/integration/memory_guard_session.h"
 
 using namespace vramguard::integration;
-
-namespace {
-
-constexpr std::uint64_t kContextBytes = 520_MiB;  // of the simulated driver
-
-class Session {
- public:
-  explicit Session(Host& host, const Options& options = {.preload = false})
-      : process_(host.start(program("memory_guard"), {}, options)) {}
-
-  std::string operator()(const std::string& command) {
-    process_->write(command + "\n");
-    return process_->read_line();
-  }
-  std::string operator()(const std::string& command, std::uint64_t bytes, const std::string& rest = {}) {
-    return (*this)(command + " " + std::to_string(bytes) + " " + rest);
-  }
-  Run end() { return process_->finish(); }
-
- private:
-  std::unique_ptr<Process> process_;
-};
-
-}  // namespace
 
 TEST_CASE("a MemoryGuard keeps its budget on the driver to the page, and gives everything back") {
   for (const char* sim : {"sim", "sim-old"}) {
     Host host;
-    Session session(host, {.preload = false, .sim = sim});
+    MemoryGuardSession session(host, {.preload = false, .sim = sim});
     REQUIRE(session("guard", 2_GiB, "0 fail") == "ok");
     CHECK(host.used_bytes(0) == kContextBytes);
     CHECK(session("alloc", 1000) == "device zero");
@@ -53,7 +29,7 @@ TEST_CASE("a MemoryGuard keeps its budget on the driver to the page, and gives e
 
 TEST_CASE("a reservation is held on the driver, where neighbours see it") {
   Host host({"4GiB"});
-  Session session(host);
+  MemoryGuardSession session(host);
   REQUIRE(session("guard", 2_GiB, std::to_string(512_MiB) + " fail") == "ok");
   CHECK(host.used_bytes(0) == kContextBytes + 512_MiB);
   host.simctl({"neighbour", "0", std::to_string(4_GiB - kContextBytes - 512_MiB)});
@@ -65,7 +41,7 @@ TEST_CASE("a reservation is held on the driver, where neighbours see it") {
 
 TEST_CASE("what pools keep for nobody is taken from them") {
   Host host({"4GiB"});
-  Session session(host);
+  MemoryGuardSession session(host);
   REQUIRE(session("guard 0 0 retry") == "ok");
   REQUIRE(session("pool", 2_GiB) == "ok");
   CHECK(host.used_bytes(0) == kContextBytes + 2_GiB);
@@ -75,7 +51,7 @@ TEST_CASE("what pools keep for nobody is taken from them") {
 
 TEST_CASE("spilled memory is zeroed and copied to as any other, and takes nothing of the device") {
   Host host;
-  Session session(host);
+  MemoryGuardSession session(host);
   REQUIRE(session("guard", 64_MiB, "0 spill") == "ok");
   CHECK(session("alloc", 64_MiB) == "device zero");
   CHECK(session("alloc", 32_MiB) == "host zero");
@@ -100,7 +76,7 @@ TEST_CASE("a MemoryGuard that waits gets what a neighbour leaves") {
 
 TEST_CASE("memory comes from the context that is current if that is one of the device, and what is current stays so") {
   Host host({"4GiB", "4GiB"});
-  Session session(host);
+  MemoryGuardSession session(host);
   REQUIRE(session("guard 0 0 fail") == "ok");
   CHECK(session("alloc", 10) == "device zero");
   CHECK(session("current") == "none primary");
@@ -120,28 +96,15 @@ TEST_CASE("memory comes from the context that is current if that is one of the d
 TEST_CASE("what the driver says is in the error") {
   Host host;
   {
-    Session session(host, {.env = {{"VGSIM_FAIL", "cuInit:1=100"}}, .preload = false});
+    MemoryGuardSession session(host, {.env = {{"VGSIM_FAIL", "cuInit:1=100"}}, .preload = false});
     CHECK(session("guard 0 0 fail") ==
           "DeviceError 100 cuInit failed: CUDA_ERROR_NO_DEVICE (100), no CUDA-capable device is detected");
   }
-  Session session(host, {.env = {{"VGSIM_FAIL", "cuMemAlloc_v2:1=999,cuMemsetD8_v2:1=700"}}, .preload = false});
+  MemoryGuardSession session(host,
+                             {.env = {{"VGSIM_FAIL", "cuMemAlloc_v2:1=999,cuMemsetD8_v2:1=700"}}, .preload = false});
   REQUIRE(session("guard", 1_GiB, "0 spill") == "ok");
   CHECK_THAT(session("alloc 100"), Catch::StartsWith("DeviceError 999 cuMemAlloc failed: "));
   CHECK_THAT(session("alloc 100"), Catch::StartsWith("DeviceError 700 cuMemsetD8 failed: "));
   CHECK(session("used") == "0");
   CHECK(host.used_bytes(0) == kContextBytes);
-}
-
-TEST_CASE("under the preload the guard of the process admits what a MemoryGuard asks for") {
-  if (sanitized()) return;
-  Host host;
-  Session session(host, {.budget = "2GiB"});
-  REQUIRE(session("guard", 4_GiB, "0 fail") == "ok");
-  CHECK(session("fill", 256_MiB) == "5 device");  // and the context
-  CHECK(host.used_bytes(0) == kContextBytes + 5 * 256_MiB);
-  CHECK(session("free") == "ok");
-  CHECK(session("fill", 256_MiB) == "5 device");
-  CHECK(session.end().exit_status == 0);
-  CHECK(host.log().one("start")["mode"] == "enforce");
-  CHECK(host.log().all("oom_returned").size() == 2);
 }

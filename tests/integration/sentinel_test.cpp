@@ -114,11 +114,38 @@ TEST_CASE("where a required sentinel cannot be placed cuInit says so each time, 
   while ((answer = program.ask("init")) == "2" && time.ms() < 10'000) usleep(50'000);
   CHECK(answer == "0");
   const Run run = program.finish();
-  CHECK(run.err.find("the sentinel cannot be placed, and sentinel_required is set") != std::string::npos);
+  CHECK(run.err.find("the sentinel of device 0 cannot be placed, and sentinel_required is set; free") !=
+        std::string::npos);
   const auto records = host.log().all("sentinel");
   REQUIRE(records.size() == 2);
   CHECK(records[0]["state"] == "missing");
   CHECK(records[1]["state"] == "retaken");
+}
+
+TEST_CASE("with several devices a required sentinel that cannot be placed fails the contexts of its device alone") {
+  Host host({"4GiB", "4GiB"});
+  host.simctl({"neighbour", "1", "3800MiB"});
+  ShortMemory program(host, with_sentinel("512MiB", "2GiB", {{"VRAMGUARD_SENTINEL_REQUIRED", "true"}}),
+                      ShortMemory::Begin::WithoutContext);
+  CHECK(program.ask("init") == "0");
+  CHECK(program.ask("context 1") == "2");
+  CHECK(program.ask("retain 1") == "2");
+  CHECK(program.ask("retain 0") == "0");
+  CHECK(program.ask("context 0") == "0");
+  CHECK(host.used_bytes(0) == 2 * kContextBytes + 512_MiB);
+  host.simctl({"neighbour", "1", "0"});
+  const Stopwatch time;
+  std::string answer;
+  while ((answer = program.ask("retain 1")) == "2" && time.ms() < 10'000) usleep(50'000);
+  CHECK(answer == "0");
+  CHECK(host.used_bytes(1) == kContextBytes + 512_MiB);
+  const Run run = program.finish();
+  CHECK(run.err ==
+        "vramguard: error: the sentinel of device 1 cannot be placed, and sentinel_required is set; free memory on the "
+        "card, or lower 'sentinel'\n");
+  std::vector<std::string> states;
+  for (const Record& record : host.log().all("sentinel")) states.push_back(record["dev"] + " " + record["state"]);
+  CHECK(states == std::vector<std::string>{"1 missing", "0 placed", "1 retaken"});
 }
 
 TEST_CASE("one that is not required is missed once, and the program runs") {

@@ -1,37 +1,12 @@
-// Holders other than linear pages: exact ones, those that only the driver knows, and what no call shows.
+// Holders other than linear pages: exact ones, and those that only the driver knows.
 #include "core/ledger.h"
 
 #include <catch2/catch.hpp>
 
-#include <algorithm>
-#include <atomic>
-#include <mutex>
-#include <random>
-#include <thread>
-#include <vector>
-
 #include "tests/support/manual_clock.h"
+#include "tests/unit/ledger_fixture.h"
 
 using namespace vramguard;
-
-namespace {
-
-Ledger::Wake const kNoWake = nullptr;
-
-bool take(Ledger& guard, Holder holder, Bytes bytes) {
-  auto reservation = guard.reserve(bytes);
-  return reservation && guard.settle(*reservation, holder, bytes);
-}
-
-bool take(Ledger& guard, BoundedHolder holder, Bytes most) {
-  auto reservation = guard.reserve(most);
-  REQUIRE(reservation);
-  return guard.settle_bound(*reservation, holder);
-}
-
-void read(Ledger& guard, BoundedHolder holder, Bytes bytes) { guard.read(holder, guard.mark(holder), bytes); }
-
-}  // namespace
 
 TEST_CASE("a holder whose calls tell what they take is charged just that", "[ledger][holders]") {
   Ledger guard(100_MiB, kNoWake, nullptr);
@@ -178,59 +153,6 @@ TEST_CASE("a trial reserves what is certain, one at a time", "[ledger][holders]"
   REQUIRE(guard.reserve_trial(0));
 }
 
-TEST_CASE("what no call shows is charged whether it fits or not, and never below nothing", "[ledger][holders]") {
-  Ledger guard(10_MiB, kNoWake, nullptr);
-  guard.set_unseen(4_MiB);
-  guard.add_unseen(8_MiB);
-  REQUIRE(guard.unseen() == 12_MiB);
-  REQUIRE(guard.used() == 12_MiB);
-  REQUIRE(guard.seen() == 0);
-  REQUIRE(guard.over_budget());
-  guard.lower_unseen(2_MiB);
-  REQUIRE(guard.admitted() == 10_MiB);
-  guard.lower_unseen(100_MiB);
-  REQUIRE(guard.unseen() == 0);
-  REQUIRE(guard.admitted() == 0);
-  REQUIRE(guard.inconsistencies() == 0);
-}
-
-TEST_CASE("what is unseen is replaced only where it is still what it was", "[ledger][holders]") {
-  Ledger guard(100_MiB, kNoWake, nullptr);
-  guard.set_unseen(4_MiB);
-  REQUIRE_FALSE(guard.replace_unseen(5_MiB, 50_MiB));
-  REQUIRE(guard.used() == 4_MiB);
-  REQUIRE(guard.replace_unseen(4_MiB, 50_MiB));
-  REQUIRE(guard.used() == 50_MiB);
-  REQUIRE(guard.admitted() == 50_MiB);
-}
-
-TEST_CASE("a call settled as unseen pays from its reservation, and the rest whether it fits or not",
-          "[ledger][holders]") {
-  Ledger guard(10_MiB, kNoWake, nullptr);
-  auto reservation = guard.reserve(4_MiB);
-  const Bytes bytes = GENERATE(0_MiB, 2_MiB, 4_MiB, 12_MiB);
-  guard.settle_unseen(*reservation, bytes);
-  REQUIRE(guard.quiet());
-  REQUIRE(guard.unseen() == bytes);
-  REQUIRE(guard.used() == bytes);
-  REQUIRE(guard.admitted() == bytes);
-  REQUIRE(guard.over_budget() == (bytes > 10_MiB));
-  REQUIRE(guard.stats().allocations == 1);
-}
-
-TEST_CASE("calls that end are counted, so that one that came and went is noticed", "[ledger][holders]") {
-  Ledger guard(10_MiB, kNoWake, nullptr);
-  const auto before = guard.calls_ended();
-  REQUIRE(guard.reserve(0));
-  REQUIRE(guard.calls_ended() == before + 1);
-  REQUIRE(take(guard, Holder::Array, 2_MiB));
-  REQUIRE(guard.calls_ended() == before + 2);
-  guard.free_begins();
-  REQUIRE(guard.calls_ended() == before + 2);
-  guard.free_ends();
-  REQUIRE(guard.calls_ended() == before + 3);
-}
-
 TEST_CASE("the budget is charged before and given back after a change of what is used", "[ledger][holders]") {
   struct Seen {
     Ledger* guard = nullptr;
@@ -265,116 +187,4 @@ TEST_CASE("the budget is charged before and given back after a change of what is
   REQUIRE(at([&] { guard.release(Holder::Array, 99_MiB); }) == falling);
   std::optional<Reservation> reservation = guard.reserve(2_MiB);
   REQUIRE(at([&] { guard.settle_unseen(*reservation, 99_MiB); }) == risen);
-}
-
-TEST_CASE("16 threads that take from pools and read them never see less admitted than the driver gave",
-          "[ledger][holders][stress]") {
-  constexpr int kThreads = 16;
-  Ledger guard(4_GiB, kNoWake, nullptr);
-  // What the driver holds; its lock makes each answer one of a moment.
-  std::mutex driver;
-  Bytes pools = 0, graphs = 0;
-  std::atomic<int> below{0}, refused{0};
-  const auto check = [&] {  // with the driver's lock: it can neither give nor take meanwhile
-    if (guard.admitted() < pools + graphs) ++below;
-  };
-  const auto read_one = [&](BoundedHolder holder) {
-    const BoundedCharge::Mark mark = guard.mark(holder);
-    Bytes bytes = 0;
-    {
-      const std::lock_guard lock(driver);
-      bytes = holder == BoundedHolder::Pools ? pools : graphs;
-    }
-    if (mark % 3 == 0) std::this_thread::yield();  // readings overtake each other
-    guard.read(holder, mark, bytes);
-  };
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < kThreads; ++thread) {
-    threads.emplace_back([&, thread] {
-      std::mt19937_64 random(thread);
-      for (int i = 0; i < 3'000; ++i) {
-        const BoundedHolder holder = random() % 2 == 0 ? BoundedHolder::Pools : BoundedHolder::Graphs;
-        Bytes& held = holder == BoundedHolder::Pools ? pools : graphs;
-        const Bytes worst = 1 + random() % 64_MiB;
-        auto reservation = guard.reserve(worst);
-        if (reservation) {
-          {
-            const std::lock_guard lock(driver);
-            held += random() % 4 == 0 ? worst : random() % worst;
-            check();
-          }
-          if (random() % 8 == 0) std::this_thread::yield();
-          if (guard.settle_bound(*reservation, holder) && random() % 4 == 0) read_one(holder);
-        } else {
-          ++refused;
-          {
-            const std::lock_guard lock(driver);
-            held -= random() % 2 == 0 ? held : random() % (held + 1);
-            check();
-          }
-          read_one(holder);
-        }
-        const std::lock_guard lock(driver);
-        check();
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  REQUIRE(below == 0);
-  REQUIRE(refused > 0);
-  read_one(BoundedHolder::Pools);
-  read_one(BoundedHolder::Graphs);
-  REQUIRE(guard.admitted() == pools + graphs);
-  REQUIRE(guard.used() == pools + graphs);
-  REQUIRE(guard.unread() == 0);
-  REQUIRE(guard.inconsistencies() == 0);
-}
-
-TEST_CASE("readings at the same moment leave charged what the last one says", "[ledger][holders][stress]") {
-  Ledger guard(kUnlimitedBytes, kNoWake, nullptr);
-  std::atomic<int> started{0};
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < 8; ++thread) {
-    threads.emplace_back([&, thread] {
-      std::mt19937_64 random(thread);
-      ++started;
-      while (started < 8) std::this_thread::yield();
-      for (int i = 0; i < 40'000; ++i) read(guard, BoundedHolder::Pools, random() % 64_MiB);
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  read(guard, BoundedHolder::Pools, 3_MiB);
-  REQUIRE(guard.admitted() == 3_MiB);
-  REQUIRE(guard.used() == 3_MiB);
-  REQUIRE(guard.inconsistencies() == 0);
-}
-
-TEST_CASE("threads that change what is unseen and what exact holders have leave the sum of it",
-          "[ledger][holders][stress]") {
-  constexpr int kThreads = 8, kRounds = 5'000;
-  Ledger guard(kUnlimitedBytes, kNoWake, nullptr);
-  std::vector<std::thread> threads;
-  for (int thread = 0; thread < kThreads; ++thread) {
-    threads.emplace_back([&, thread] {
-      const Holder holder = thread % 2 == 0 ? Holder::Physical : Holder::Array;
-      for (int i = 0; i < kRounds; ++i) {
-        guard.add_unseen(3);
-        auto reservation = guard.reserve(i % 3);
-        guard.settle_unseen(*reservation, 2);
-        guard.lower_unseen(4);
-        auto exact = guard.reserve(7);
-        guard.settle(*exact, holder, 5);
-        guard.release(holder, 3);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  const Bytes rounds = Bytes{kThreads} * kRounds;
-  REQUIRE(guard.unseen() == rounds);
-  REQUIRE(guard.held(Holder::Physical) == rounds);
-  REQUIRE(guard.held(Holder::Array) == rounds);
-  REQUIRE(guard.used() == 3 * rounds);
-  REQUIRE(guard.admitted() == 3 * rounds);
-  REQUIRE(guard.quiet());
-  REQUIRE(guard.inconsistencies() == 0);
 }

@@ -100,6 +100,75 @@ static int run_listener(void) {
   return 0;
 }
 
+static uint64_t fail(const struct vramguard_request* request, void* context) {
+  (void)request;
+  ++*(int*)context;
+  return VRAMGUARD_HOOK_FAILED;
+}
+
+static int run_registered(void) {
+  static int fails, elsewhere, frees;
+  CUdeviceptr address = 0;
+  struct vramguard_hook hook = {.size = sizeof hook, .name = "same", .device = -1, .priority = 1};
+  struct vramguard_refusal refusal = {.size = sizeof refusal};
+  must(vramguard_last_refusal(&refusal) == VRAMGUARD_NOT_FOUND, "none yet");
+  hold(64 * kMiB);
+  must(vramguard_last_refusal(&refusal) == 0 && refusal.size == sizeof refusal, "refused");
+  must(refusal.scope == VRAMGUARD_SCOPE_BUDGET && refusal.requested == 64 * kMiB && !refusal.deferred, "why");
+  must(refusal.missing > 0 && refusal.missing <= 64 * kMiB && refusal.budget == 2048ULL * kMiB, "by how much");
+  must(vramguard_register_hook(&hook) == VRAMGUARD_INVALID, "no function");
+  hook.hook = fail, hook.context = &fails;
+  must(vramguard_register_hook(&hook) == 0, "fails");
+  hook.context = &elsewhere, hook.device = 1;
+  must(vramguard_register_hook(&hook) == 0, "of another device");
+  hook.hook = free_one, hook.context = &frees, hook.device = 0, hook.priority = 2;
+  must(vramguard_register_hook(&hook) == 0, "frees");
+  hook.device = 2;
+  must(vramguard_register_hook(&hook) == VRAMGUARD_NO_DEVICE, "no device");
+  must(vramguard_remove_oom_hook("same") == VRAMGUARD_NOT_FOUND, "no name of it");
+  const int served = (int)cu.cuMemAlloc_v2(&address, 64 * kMiB);
+  must(vramguard_unregister_hook(free_one, &frees) == 0, "unregister");
+  must(vramguard_unregister_hook(free_one, &frees) == VRAMGUARD_NOT_FOUND, "unregistered");
+  must(cu.cuMemAlloc_v2(&address, 64 * kMiB) == 2, "refused");
+  printf("registered %d %d %d %d\n", served, fails, elsewhere, frees);
+  return 0;
+}
+
+static int run_policy(void) {
+  static uint64_t asked;
+  struct vramguard_statistics all = {.size = sizeof all};
+  struct vramguard_policy policy = {.size = sizeof policy, .name = "hope"};
+  CUdeviceptr address = 0, spilled = 0;
+  must(vramguard_set_device_policy(0, &policy) == VRAMGUARD_INVALID, "no such policy");
+  policy.name = "spill", policy.spill_limit = 64 * kMiB;
+  must(vramguard_set_device_policy(7, &policy) == VRAMGUARD_NO_DEVICE, "no device");
+  must(vramguard_set_device_policy(0, &policy) == 0, "spill");
+  while (cu.cuMemAlloc_v2(&address, 64 * kMiB) == 0) spilled = address;
+  must(vramguard_get_statistics(0, &all) == 0 && all.spilled == 64 * kMiB, "spilled");
+  must(cu.cuMemFree_v2(spilled) == 0 && vramguard_get_statistics(0, &all) == 0 && all.spilled == 0, "given back");
+  must(all.peak >= all.used && vramguard_reset_peak(0) == 0, "reset");
+  policy.name = "wait-and-retry", policy.wait_timeout_ms = 1;
+  must(vramguard_set_device_policy(0, &policy) == 0 && cu.cuMemAlloc_v2(&address, 64 * kMiB) == 2, "not for long");
+  must(vramguard_set_checkpoint(save, &asked) == 0, "checkpoint");
+  must(vramguard_remove_checkpoint(save, NULL) == VRAMGUARD_NOT_FOUND, "not this one");
+  must(vramguard_remove_checkpoint(save, &asked) == 0, "removed");
+  must(vramguard_set_policy("checkpoint-and-fail") == 0 && ask_too_much(&cu) == 2 && asked == 0, "not called");
+  printf("policy\n");
+  return 0;
+}
+
+static int run_reserve(void) {
+  struct vramguard_statistics all = {.size = sizeof all};
+  must(vramguard_reserve(0, 256 * kMiB) == 0 && vramguard_get_statistics(0, &all) == 0, "reserve");
+  printf("reserve %llu", (unsigned long long)all.sentinel / kMiB);
+  must(vramguard_reserve(0, 100 * kMiB) == 0 && vramguard_get_statistics(0, &all) == 0, "less");
+  printf(" %llu %llu", (unsigned long long)all.sentinel / kMiB, (unsigned long long)all.sentinel_wanted / kMiB);
+  printf(" %llu", (unsigned long long)vramguard_release_reservation(0) / kMiB);
+  must(vramguard_reserve(0, 64 * kMiB) == 0, "again");
+  printf(" %llu\n", (unsigned long long)vramguard_release_reservation(0) / kMiB);
+  return 0;
+}
+
 static int run_reservation(void) {
   printf("reservation %d", vramguard_has_reservation(0));
   printf(" %llu", (unsigned long long)vramguard_release_reservation(0) / kMiB);
@@ -122,5 +191,8 @@ int main(int argc, char** argv) {
   if (!strcmp(what, "statistics")) return run_statistics();
   if (!strcmp(what, "checkpoint")) return run_checkpoint();
   if (!strcmp(what, "listener")) return run_listener();
+  if (!strcmp(what, "registered")) return run_registered();
+  if (!strcmp(what, "policy")) return run_policy();
+  if (!strcmp(what, "reserve")) return run_reserve();
   return run_reservation();
 }

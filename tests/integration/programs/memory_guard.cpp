@@ -2,9 +2,11 @@
 #include <dlfcn.h>
 
 #include <algorithm>
+#include <atomic>
 #include <iostream>
 #include <memory>
 #include <sstream>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -28,6 +30,7 @@ MemoryPolicy policy_of(const std::string& name) {
   if (name == "retry") return RetryAfterFree{};
   if (name == "wait") return WaitAndRetry{std::chrono::seconds(20)};
   if (name == "spill") return Spill{4_GiB};
+  if (name == "checkpoint") return CheckpointAndFail{};
   return Fail{};
 }
 
@@ -73,11 +76,10 @@ struct Session {
       std::string policy;
       Bytes reserve = 0;
       in >> number >> reserve >> policy;
-      guard = std::make_unique<MemoryGuard>(MemoryGuardBuilder(std::make_shared<CudaDevice>(0))
-                                                .budget_bytes(number)
-                                                .reserve_bytes(reserve)
-                                                .oom_policy(policy_of(policy))
-                                                .build());
+      MemoryGuardBuilder builder(std::make_shared<CudaDevice>(0));
+      builder.budget_bytes(number).reserve_bytes(reserve);
+      if (policy != "unsaid") builder.oom_policy(policy_of(policy));
+      guard = std::make_unique<MemoryGuard>(builder.build());
       return "ok";
     }
     if (word == "alloc") {
@@ -111,7 +113,49 @@ struct Session {
       buffers.clear();
       return "ok";
     }
+    if (word == "hook") {  // NAME OVERHEAD: gives back the youngest buffer, or fails
+      MemoryHook hook;
+      in >> hook.name >> hook.execution_overhead_bytes;
+      hook.callback = [this, fails = hook.name == "fails"](const MemoryShortage&) -> Bytes {
+        if (fails) throw std::runtime_error("hook");
+        if (buffers.empty()) return 0;
+        guard->free(std::move(buffers.back()));
+        buffers.pop_back();
+        return 0;
+      };
+      guard->register_hook(std::move(hook));
+      return "ok";
+    }
+    if (word == "unhook") {
+      in >> word;
+      return guard->remove_hook(word) ? "ok" : "none";
+    }
+    if (word == "checkpoint") {
+      guard->on_oom([this](const MemoryShortage& shortage) { saved += shortage.requested; });
+      return "ok";
+    }
+    if (word == "saved") return std::to_string(saved);
+    if (word == "listen") {
+      guard->add_pressure_listener([this](PressureLevel, PressureLevel to) { heard = to; });
+      return "ok";
+    }
+    if (word == "heard") return std::string(to_string(heard.load()));
+    if (word == "raw") {  // BYTES, not by the guard
+      in >> number;
+      CUdeviceptr address = 0;
+      CUcontext context = nullptr;
+      call("cuDevicePrimaryCtxRetain", &context, CUdevice{0});
+      call("cuCtxSetCurrent", context);
+      return std::to_string(call("cuMemAlloc_v2", &address, static_cast<std::size_t>(number)));
+    }
+    if (word == "attached") return guard->attached() ? "yes" : "no";
+    if (word == "end") {
+      guard.reset();
+      return "ok";
+    }
     if (word == "used") return std::to_string(guard->stats().used);
+    if (word == "budget") return std::to_string(guard->budget());
+    if (word == "recovered") return std::to_string(guard->stats().oom_recoveries);
     if (word == "release") return std::to_string(guard->release_reservation());
     if (word == "pool") {
       in >> number;
@@ -140,6 +184,8 @@ struct Session {
   std::unique_ptr<MemoryGuard> guard;
   std::vector<DeviceBuffer<unsigned char>> buffers;
   CUcontext own_context = nullptr;
+  Bytes saved = 0;
+  std::atomic<PressureLevel> heard{PressureLevel::None};
 };
 
 }  // namespace

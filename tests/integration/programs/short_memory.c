@@ -103,9 +103,12 @@ static void does(const char* what, const char* text, unsigned long long first, u
     printf("%d", cu.cuInit(0));
   } else if (strcmp(what, "device") == 0) { /* ORDINAL */
     use_device(&cu, (CUdevice)first);
-  } else if (strcmp(what, "context") == 0) { /* one more, current from now on */
+  } else if (strcmp(what, "context") == 0) { /* ORDINAL: one more, current from now on */
     CUcontext context = NULL;
-    printf("%d", cu.cuCtxCreate_v2(&context, 0, 0));
+    printf("%d", cu.cuCtxCreate_v2(&context, 0, (CUdevice)first));
+  } else if (strcmp(what, "retain") == 0) { /* ORDINAL: the primary context */
+    CUcontext context = NULL;
+    printf("%d", cu.cuDevicePrimaryCtxRetain(&context, (CUdevice)first));
   } else if (strcmp(what, "reset") == 0) {
     printf("%d", cu.cuDevicePrimaryCtxReset_v2(0));
   } else if (strcmp(what, "free") == 0) { /* SLOT */
