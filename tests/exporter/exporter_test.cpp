@@ -98,7 +98,7 @@ TEST_CASE("processes with the same labels are one series: bytes are added up, of
   other.devices[0].level = 3;
   LiveProcess pod = process_with("GPU-1", 2, 50);
   pod.workload = {{"namespace", "research"}, {"pod", "train-0"}};
-  auto values = live_values({one, other, pod});
+  auto values = live_values({other, one, pod});
   CHECK(values[R"(vramguard_used_bytes{gpu_uuid="GPU-1"})"] == 15);
   CHECK(values[R"(vramguard_budget_bytes{gpu_uuid="GPU-1"})"] == 100);
   CHECK(values[R"(vramguard_pressure_level{gpu_uuid="GPU-1",level="high"})"] == 1);
@@ -123,6 +123,10 @@ TEST_CASE("processes have series of their own when that is asked for") {
   auto values = live_values({process_with("GPU-1", 10, 100)}, true);
   CHECK(values[R"(vramguard_used_bytes{gpu_uuid="GPU-1",pid="7",comm="train",user="root"})"] == 10);
   CHECK(values["vramguard_guarded_processes"] == 1);
+}
+
+TEST_CASE("a label is shown without what Prometheus would not read") {
+  CHECK(live_values({process_with("GPU-\xff\n", 10, 100)})[R"(vramguard_used_bytes{gpu_uuid="GPU-??"})"] == 10);
 }
 
 TEST_CASE("nothing guarded is a zero and not a gap") { CHECK(live_values({})["vramguard_guarded_processes"] == 0); }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Has a real Prometheus scrape vramguard-exporter while guarded processes come, are killed and go.
 
-Usage: prometheus_test.py EXPORTER FABRICATE_STATE SOURCE_DIR
+Usage: prometheus_test.py EXPORTER FABRICATE_STATE SOURCE_DIR SIMULATED_DRIVER_DIR
 Exit status 77 where there is no Prometheus.
 """
 import glob
@@ -17,7 +17,7 @@ import time
 import urllib.parse
 import urllib.request
 
-EXPORTER, FABRICATE, SOURCE = sys.argv[1:4]
+EXPORTER, FABRICATE, SOURCE, DRIVER = sys.argv[1:5]
 RECOVERED = "vramguard_ooms_recovered_total"
 started = []
 
@@ -128,6 +128,23 @@ def check_text(scratch, state):
         subprocess.run(["promtool", "check", "rules", rules], check=True, stdout=subprocess.DEVNULL)
 
 
+def check_nvml(scratch, state):
+    """One that is stuck costs half a second, and nothing that others tell."""
+    def once(**driver):
+        environment = os.environ | {"LD_LIBRARY_PATH": DRIVER, "VGSIM_STATE": f"{scratch}/card"} | driver
+        begin = time.monotonic()
+        text = subprocess.run([EXPORTER, "--once", "--state-dir", state], env=environment, check=True, text=True,
+                              stdout=subprocess.PIPE).stdout
+        assert sum_in(text, RECOVERED) == 20, text
+        return text, time.monotonic() - begin
+
+    text, _ = once()
+    assert sum_in(text, "vramguard_exporter_nvml_up") == 1 and 'vramguard_unguarded_processes{gpu="0"' in text, text
+    text, took = once(VGSIM_DELAY="nvmlInit_v2=20000")
+    assert sum_in(text, "vramguard_exporter_nvml_up") == 0 and "vramguard_unguarded" not in text, text
+    assert took < 10, f"the scrape took {took} s"
+
+
 def check_endings(scratch, state):
     process, url = exporter("--listen", "127.0.0.1:0", "--state-dir", state, "--textfile", scratch)
     address = urllib.parse.urlsplit(url).netloc
@@ -151,7 +168,7 @@ def main():
         state = os.path.join(scratch, "state")
         os.mkdir(state, 0o755)
         try:
-            for check in (check_scrapes, check_text, check_endings):
+            for check in (check_scrapes, check_text, check_nvml, check_endings):
                 check(scratch, state)
         finally:
             for process in started:
