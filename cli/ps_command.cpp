@@ -35,10 +35,12 @@ void warn(const ProcessTable& table) {
   }
 }
 
-std::string text_of(const ProcessTable& table) {
+}  // namespace
+
+std::string processes_text(const ProcessTable& table, const TextStyle& style) {
   std::string text;
   if (!table.processes.empty()) {
-    for (const std::string& line : table_lines(table, {}, output_style())) text += line + "\n";
+    for (const std::string& line : table_lines(table, {}, style)) text += line + "\n";
   }
   const bool guarded = std::any_of(table.processes.begin(), table.processes.end(),
                                    [](const TableProcess& process) { return process.guarded == Guarded::Yes; });
@@ -46,12 +48,10 @@ std::string text_of(const ProcessTable& table) {
   return text;
 }
 
-}  // namespace
-
 int print_processes(const PsOptions& options) {
   NvmlObserver nvml;
   const ProcessTable table = look_around(nvml);
-  const std::string text = options.json ? table_json(table) : text_of(table);
+  const std::string text = options.json ? table_json(table) : processes_text(table, output_style());
   const bool written = std::fputs(text.c_str(), stdout) >= 0 && std::fflush(stdout) == 0;
   if (!options.json) warn(table);
   return written ? 0 : kVramguardFailed;

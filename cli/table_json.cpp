@@ -85,6 +85,7 @@ Json json_of(const TableGroup& group, const ProcessTable& table) {
 
 std::string table_json(const ProcessTable& table) {
   Json json{{"schema", 1},
+            {"version", VRAMGUARD_VERSION},
             {"time_ms", table.now_ms},
             {"nvml", to_string(table.nvml)},
             {"driver_version", known(table.driver_version)}};

@@ -5,6 +5,7 @@ set -euo pipefail
 packages=(
   cmake ninja-build g++ gcc libc6-dev binutils pkg-config git python3 # build and tests
   libspdlog-dev libfmt-dev libtomlplusplus-dev robin-map-dev libcli11-dev catch2 nlohmann-json3-dev
+  python3-jsonschema                                    # the tests check what is printed as JSON
   libjemalloc2 libtcmalloc-minimal4 strace             # hosts and witnesses of the tests
   prometheus-cpp-dev prometheus python3-yaml           # the exporter, its test, and the test of the recipes
   clang-format shellcheck                              # scripts/check.sh
