@@ -2,6 +2,7 @@
 
 #include "cli/check_command.h"
 #include "cli/command_line.h"
+#include "cli/doctor_command.h"
 #include "cli/exit_status.h"
 #include "cli/hook_command.h"
 #include "cli/library_path.h"
@@ -9,6 +10,7 @@
 #include "cli/problem.h"
 #include "cli/ps_command.h"
 #include "cli/run_options.h"
+#include "cli/set_command.h"
 #include "cli/top_command.h"
 
 #include <CLI/CLI.hpp>
@@ -46,6 +48,8 @@ int dispatch(int argc, char** argv) {
   add_check(app, chosen);
   add_hook(app, chosen);
   add_log(app, chosen);
+  add_set(app, chosen);
+  add_doctor(app, chosen);
   app.add_subcommand("version", "Print the version and where the library is")->callback([&] {
     chosen = print_version;
   });

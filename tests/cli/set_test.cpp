@@ -6,6 +6,7 @@
 #include "core/state/shared_file.h"
 #include "core/state/state_text.h"
 #include "tests/cli/command_fixture.h"
+#include "tests/cli/json_schema.h"
 #include "tests/support/answering_thread.h"
 #include "tests/support/temporary_folder.h"
 
@@ -145,11 +146,12 @@ TEST_CASE("set gives a group's budget to its members and to those that will join
 TEST_CASE("set tells programs the same as JSON") {
   SetFixture fixture;
   const AnsweringThread process(fixture.file().control(), fixture.guard());
-  const Outcome outcome =
-      fixture.vramguard({"set", "-p", SetFixture::pid(), "--device", "cuda:0", "--budget", "4GiB", "--json"});
-  CHECK(outcome.exit_status == 0);
+  const Outcome outcome = fixture.vramguard({"set", "-p", SetFixture::pid(), "--device", "cuda:0", "--budget", "4GiB",
+                                             "--policy", "spill", "--reload", "--json"});
+  CHECK(outcome.exit_status == 1);  // the configuration is wrong
   CHECK_THAT(outcome.out, Contains("\"old_budget_bytes\": 8589934592") && Contains("\"budget_bytes\": 4294967296") &&
                               Contains("\"done\": true"));
+  CHECK(conforms("set.json", outcome.out));
 }
 
 TEST_CASE("set refuses what makes no sense before it asks anybody") {
