@@ -51,7 +51,8 @@ Diagnosis examine_folder(const std::string& named) {
   if (lstat(folder.c_str(), &info) == 0) {
     const auto opened = open_state_folder(named);  // it is there, so that nothing is made
     if (const auto* why = std::get_if<StateProblem>(&opened))
-      return problem("state folder", printable(why->message), kOtherFolder);
+      return problem("state folder", printable(why->message.substr(0, why->message.find("; name another"))),
+                     kOtherFolder);
     return examine_room(folder, folder);
   }
   if (!folder.starts_with('/'))
