@@ -28,8 +28,12 @@ bool ChildEnvironment::has(std::string_view name) const {
 }
 
 void ChildEnvironment::set(std::string_view name, const std::string& value) {
-  std::erase_if(variables_, [&](const std::string& variable) { return sets(variable, name); });
+  remove(name);
   variables_.push_back(std::string(name) + "=" + value);
+}
+
+void ChildEnvironment::remove(std::string_view name) {
+  std::erase_if(variables_, [&](const std::string& variable) { return sets(variable, name); });
 }
 
 const char* const* ChildEnvironment::pointers() {

@@ -15,6 +15,7 @@ class ChildEnvironment {
   std::string get(std::string_view name) const;  // "" if it is not set
   bool has(std::string_view name) const;
   void set(std::string_view name, const std::string& value);
+  void remove(std::string_view name);
   const char* const* pointers();
 
  private:

@@ -1,4 +1,4 @@
-// `vramguard run`: check everything, then become the command.
+// `vramguard run`: check everything, then become the command, or stay as its parent.
 #pragma once
 
 #include <optional>
@@ -14,13 +14,16 @@ struct RunOptions {
   std::vector<std::string> devices;  // GPU=SIZE
   std::optional<std::string> policy;
   std::optional<std::string> sentinel;
+  std::optional<std::string> group;
+  bool per_process = false;  // no group
   bool observe = false;
+  bool require = false;  // stay as the parent
   HookOptions hooks;
   std::optional<std::string> log;
   std::vector<std::string> command;
 };
 
-// Comes back only with an exit status of a failure.
+// Comes back with an exit status: that of a failure, or with `require` the command's.
 int run_command(const RunOptions& options);
 
 }  // namespace vramguard

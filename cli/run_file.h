@@ -1,4 +1,4 @@
-// The configuration files that `vramguard run` writes for its commands, and what becomes of them.
+// The configuration file that `vramguard run` writes for its command.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace vramguard {
 
-// Writes `text` to a file in `folder` that only this user can read, named after this process. The path.
-std::variant<std::string, Problem> write_run_file(const std::string& folder, const std::string& text);
+inline constexpr char kRunFileSuffix[] = ".toml";
 
-// Removes from `folder` the files of processes that are gone, unless a process that inherited one still lives.
-void remove_stale_run_files(const std::string& folder);
+// Writes `text` to a file in `folder` that only this user can read, called `name` and the suffix. The path.
+std::variant<std::string, Problem> write_run_file(const std::string& folder, const std::string& name,
+                                                  const std::string& text);
 
 }  // namespace vramguard

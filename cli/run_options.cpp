@@ -16,8 +16,9 @@ namespace {
 class RunFormatter : public CLI::Formatter {
  public:
   std::string make_usage(const CLI::App*, std::string) const override {
-    return "Usage: vramguard run [-b SIZE] [--device GPU=SIZE]... [--policy P] [--sentinel SIZE] [--observe]\n"
-           "                     [--on LEVEL=CMD]... [--on-oom CMD]... [--log PATH] [--] COMMAND [ARGUMENT]...\n";
+    return "Usage: vramguard run [-b SIZE] [--device GPU=SIZE]... [--group NAME | --per-process] [--policy P]\n"
+           "                     [--sentinel SIZE] [--observe] [--require] [--on LEVEL=CMD]... [--on-oom CMD]...\n"
+           "                     [--log PATH] [--] COMMAND [ARGUMENT]...\n";
   }
 };
 
@@ -29,6 +30,9 @@ CLI::App* add_options(CLI::App& app, RunOptions& options) {
                   "Budget for one GPU: cuda:0=8GiB, GPU-8f6e1c1a=4GiB, pci:0000:3b:00.0=50%")
       ->type_name("GPU=SIZE")
       ->allow_extra_args(false);
+  run->add_option("--group", options.group, "The group whose processes share the budget, instead of one of its own")
+      ->type_name("NAME");
+  run->add_flag("--per-process", options.per_process, "A budget for each process of the command, not one for all");
   run->add_option("--policy", options.policy,
                   "What becomes of a request that does not fit: fail, retry-after-free, wait-and-retry,\n"
                   "checkpoint-and-fail, spill")
@@ -37,6 +41,8 @@ CLI::App* add_options(CLI::App& app, RunOptions& options) {
                   "Memory held so that neighbours cannot take it: 512MiB for emergencies, all, none")
       ->type_name("SIZE");
   run->add_flag("--observe", options.observe, "Record what would be refused, and refuse nothing");
+  run->add_flag("--require", options.require,
+                "Stay as the command's parent, and end with 125 when a process of it used a GPU unguarded");
   run->add_option("--on", options.hooks.on, "Run CMD when the pressure gets to LEVEL: low, medium, high, critical")
       ->type_name("LEVEL=CMD")
       ->allow_extra_args(false);
@@ -47,8 +53,11 @@ CLI::App* add_options(CLI::App& app, RunOptions& options) {
   run->add_option("--log", options.log, "Where the pressure log goes; %p stands for the process, %u user, %h host")
       ->type_name("PATH");
   run->footer(
-      "The budget holds for each process: a command that starts four processes on a GPU can use four times as much.\n"
-      "What follows COMMAND belongs to the command. vramguard becomes the command: same process, same exit status;\n"
+      "The command and its children share one budget per GPU; with --per-process each process has its own. A group "
+      "that\n"
+      "VRAMGUARD_GROUP names is kept. What follows COMMAND belongs to the command. vramguard becomes the command: "
+      "same\n"
+      "process, same exit status (with --require: its parent, and the status is 128 + n when signal n ended it);\n"
       "125 when vramguard refuses to start it, 126 when it cannot be executed, 127 when it is not found.\n"
       "Without -b the budget of the configuration holds; 'vramguard check' shows it.");
   return run;

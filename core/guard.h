@@ -213,6 +213,7 @@ class Guard final : private BackgroundThread::Work {
   Measured measure_unseen(GuardedDevice& device, Bytes raise, unsigned own_calls = 0) noexcept;
   void contexts_changed(GuardedDevice& device, int by, bool write_record) noexcept;
   void say_first_oom() noexcept;
+  void say_summary(Bytes peak, Bytes budget, std::uint64_t refused, std::uint64_t recovered) noexcept;
   void write_now_if_alone() noexcept;
   std::optional<PressureTransition> evaluate_pressure(GuardedDevice& device, MonotonicTime now,
                                                       const char*& scope) noexcept;

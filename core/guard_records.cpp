@@ -1,4 +1,4 @@
-// What the guard tells: the records of refusals, pressure and use, and the one line on a terminal.
+// What the guard tells: the records of refusals, pressure and use, and the lines on a terminal.
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -6,6 +6,8 @@
 #include <string>
 
 #include "core/guard.h"
+#include "core/run_summary.h"
+#include "core/state/run_name.h"
 #include "core/stderr_line.h"
 
 namespace vramguard {
@@ -105,11 +107,14 @@ void Guard::write_now_if_alone() noexcept {
 void Guard::write_exit_record() noexcept {
   ending_.store(true);
   if (working_.lock_within(kPatience)) publish_pressure(clock_.now(), AskDriver::No);
-  Bytes peak = 0;
+  Bytes peak = 0, budget = kUnlimitedBytes;
   std::uint64_t refusals = 0, recovered = 0, outrun = 0;
   for (const GuardedDevice& device : devices_) {
     const Statistics::Snapshot stats = device.memory.stats();
-    peak = std::max(peak, stats.peak);
+    if (stats.peak >= peak) {
+      peak = stats.peak;
+      budget = device.memory.budget();
+    }
     refusals += stats.refusals;
     recovered += device.oom.recovered();
     outrun += device.oom.outrun();
@@ -124,8 +129,17 @@ void Guard::write_exit_record() noexcept {
       .add("hooks_failed", hooks.failures);
   if (outrun > 0) record.add("sentinel_outrun", outrun);
   log_.write_last(record);
+  say_summary(peak, budget, refusals, recovered);
   publish_state();
   presence_.end();
+}
+
+// Only in the process that `vramguard run` became: its children would repeat it.
+void Guard::say_summary(Bytes peak, Bytes budget, std::uint64_t refused, std::uint64_t recovered) noexcept try {
+  if (config_.quiet || isatty(STDERR_FILENO) != 1) return;
+  if (config_.source.ends_with("/" + run_name(identity_of_this_process()) + ".toml"))
+    write_stderr_line(run_summary(peak, budget, refused, recovered));
+} catch (...) {
 }
 
 MonotonicTime Guard::run(MonotonicTime now) noexcept {
@@ -168,7 +182,7 @@ MonotonicTime Guard::publish_reports(MonotonicTime now) noexcept {
   return next_report_;
 }
 
-// The only line that a running guard may write on the terminal.
+// The only line that a guard may write on the terminal while the program runs.
 void Guard::say_first_oom() noexcept try {
   int to_be_said = 2;
   if (!first_oom_.state.compare_exchange_strong(to_be_said, 3)) return;

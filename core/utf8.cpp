@@ -31,6 +31,15 @@ std::size_t utf8_length(std::string_view text, std::size_t at) noexcept {
   return 0;
 }
 
+bool is_utf8(std::string_view text) noexcept {
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t length = utf8_length(text, at);
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
+}
+
 std::string_view utf8_prefix(std::string_view text, std::size_t max_bytes) noexcept {
   if (text.size() <= max_bytes) return text;
   // A character has at most three bytes before the place where the cut falls.

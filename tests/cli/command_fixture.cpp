@@ -40,10 +40,20 @@ CommandFixture::CommandFixture() {
   folder_ = mkdtemp(pattern.data());
   copy(VRAMGUARD_COMMAND, "bin/vramguard");
   copy(VRAMGUARD_DUMMY_LIBRARY, "bin/libvramguard.so", 0644);
-  environment_ = {"PATH=" + path("tools") + ":/usr/local/bin:/usr/bin:/bin", "HOME=" + path("home")};
+  environment_ = {"PATH=" + path("tools") + ":/usr/local/bin:/usr/bin:/bin", "HOME=" + path("home"),
+                  "VRAMGUARD_STATE_DIR=" + path("state")};
 }
 
 CommandFixture::~CommandFixture() { std::filesystem::remove_all(folder_); }
+
+void CommandFixture::set(const std::string& name, const std::string& value) {
+  unset(name);
+  environment_.push_back(name + "=" + value);
+}
+
+void CommandFixture::unset(const std::string& name) {
+  std::erase_if(environment_, [&](const std::string& variable) { return variable.starts_with(name + "="); });
+}
 
 std::string CommandFixture::write(const std::string& name, const std::string& text, unsigned mode) const {
   std::filesystem::create_directories(std::filesystem::path(path(name)).parent_path());

@@ -20,7 +20,9 @@ class CommandFixture {
   CommandFixture(const CommandFixture&) = delete;
   ~CommandFixture();
 
-  void set(const std::string& name, const std::string& value) { environment_.push_back(name + "=" + value); }
+  void set(const std::string& name, const std::string& value);
+  void unset(const std::string& name);
+  const std::vector<std::string>& environment() const { return environment_; }
   // Terminal: its stderr is one.
   enum class Stderr { File, Terminal };
   Outcome vramguard(std::vector<std::string> arguments, Stderr kind = Stderr::File) const;
@@ -30,7 +32,6 @@ class CommandFixture {
   std::string copy(const std::string& source, const std::string& name, unsigned mode = 0755) const;
   std::string library() const { return path("bin/libvramguard.so"); }
   const std::string& folder() const { return folder_; }
-  const std::vector<std::string>& environment() const { return environment_; }
 
  private:
   std::string folder_;

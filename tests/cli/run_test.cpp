@@ -1,6 +1,6 @@
 // `vramguard run` as a user meets it.
 
-#include "tests/cli/command_fixture.h"
+#include "tests/cli/given_command.h"
 
 #include <catch2/catch.hpp>
 
@@ -10,24 +10,25 @@
 
 using namespace vramguard;
 using Catch::Matchers::Contains;
+using Catch::Matchers::EndsWith;
 using Catch::Matchers::StartsWith;
 
-TEST_CASE("the command gets its arguments, the library and the budget") {
+TEST_CASE("the command gets its arguments and the library") {
   const CommandFixture fixture;
-  const Outcome outcome = fixture.vramguard({"run", "-b", "4GiB", "sh", "-c",
-                                             "printf '[%s]' \"$@\"; echo \" $LD_PRELOAD $VRAMGUARD_BUDGET\"", "sh",
-                                             "a b", "", "-b", "--", "--help", "$x"});
+  const Outcome outcome =
+      fixture.vramguard({"run", "-b", "4GiB", "sh", "-c", "printf '[%s]' \"$@\"; echo \" $LD_PRELOAD\"", "sh", "a b",
+                         "", "-b", "--", "--help", "$x"});
   CHECK(outcome.err.empty());
-  CHECK(outcome.out == "[a b][][-b][--][--help][$x] " + fixture.library() + " 4GiB\n");
+  CHECK(outcome.out == "[a b][][-b][--][--help][$x] " + fixture.library() + "\n");
   CHECK(outcome.exit_status == 0);
 }
 
 TEST_CASE("options end at the command or at --") {
   const CommandFixture fixture;
   CHECK(fixture.vramguard({"run", "-b4GiB", "--", "printf", "[%s]", "--version"}).out == "[--version]");
-  CHECK(fixture.vramguard({"run", "--budget=4GiB", "printenv", "VRAMGUARD_BUDGET"}).out == "4GiB\n");
-  CHECK(fixture.vramguard({"run", "--device", "cuda:0=1GiB", "--device=cuda:1=50%", "printenv", "VRAMGUARD_BUDGET"})
-            .out == "cuda:0=1GiB,cuda:1=50%\n");
+  CHECK(run_with(fixture, {"--budget=4GiB"}).budgets() == "4GiB");
+  CHECK(run_with(fixture, {"--device", "cuda:0=1GiB", "--device=cuda:1=50%"}).budgets() ==
+        "unlimited,cuda:0=1GiB,cuda:1=50%");
   CHECK(fixture.vramguard({"run", "--", "--not-there"}).exit_status == 127);
 }
 
@@ -61,8 +62,7 @@ TEST_CASE("what cannot be found ends with 127, what cannot be executed with 126"
 TEST_CASE("usage errors end with 125 and say where help is") {
   const CommandFixture fixture;
   for (const std::vector<std::string>& arguments :
-       std::vector<std::vector<std::string>>{{},
-                                             {"bogus"},
+       std::vector<std::vector<std::string>>{{"bogus"},
                                              {"run"},
                                              {"run", "-b"},
                                              {"run", "--"},
@@ -112,26 +112,22 @@ TEST_CASE("bad sizes and GPU names never start the command") {
 TEST_CASE("-b replaces an inherited budget, --device adds to it") {
   CommandFixture fixture;
   fixture.set("VRAMGUARD_BUDGET", "8GiB,cuda:1=2GiB");
-  const auto budget = [&](std::vector<std::string> options) {
-    options.insert(options.begin(), "run");
-    options.insert(options.end(), {"printenv", "VRAMGUARD_BUDGET"});
-    return fixture.vramguard(options).out;
-  };
-  CHECK(budget({}) == "8GiB,cuda:1=2GiB\n");
-  CHECK(budget({"-b", "4GiB"}) == "4GiB\n");
-  CHECK(budget({"--device", "cuda:0=1GiB", "--device", "CUDA:1=50%"}) == "8GiB,CUDA:1=50%,cuda:0=1GiB\n");
-  CHECK(budget({"-b", "unlimited", "--device", "cuda:0=1GiB"}) == "unlimited,cuda:0=1GiB\n");
+  CHECK(run_with(fixture, {}).budgets() == "8GiB,cuda:1=2GiB");
+  CHECK(run_with(fixture, {"-b", "4GiB"}).budgets() == "4GiB");
+  CHECK(run_with(fixture, {"--device", "cuda:0=1GiB", "--device", "CUDA:1=50%"}).budgets() ==
+        "8GiB,CUDA:1=50%,cuda:0=1GiB");
+  CHECK(run_with(fixture, {"-b", "unlimited", "--device", "cuda:0=1GiB"}).budgets() == "unlimited,cuda:0=1GiB");
 }
 
 TEST_CASE("--log is made absolute and keeps its expansions") {
   const CommandFixture fixture;
-  const std::string script = fixture.write(
-      "tools/in-folder",
-      "#!/bin/sh\nmkdir -p \"$1\" && cd \"$1\" && exec \"$2\" run --log log-%p.txt printenv VRAMGUARD_LOG\n", 0755);
-  const Outcome plain = fixture.vramguard({"run", "--log", "/x/%u-%p.log", "printenv", "VRAMGUARD_LOG"});
-  CHECK(plain.out == "/x/%u-%p.log\n");
+  const std::string script = fixture.write("tools/in-folder",
+                                           "#!/bin/sh\nmkdir -p \"$1\" && cd \"$1\" && exec \"$2\" run --log "
+                                           "log-%p.txt sh -c 'grep ^path \"$VRAMGUARD_CONFIG\"'\n",
+                                           0755);
+  CHECK(run_with(fixture, {"--log", "/x/%u-%p.log"}).loaded.config.log.path == "/x/%u-%p.log");
   const Outcome relative = fixture.vramguard({"run", script, fixture.path("50%p"), fixture.path("bin/vramguard")});
-  CHECK(relative.out == fixture.path("50%%p") + "/log-%p.txt\n");
+  CHECK(relative.out == "path = \"" + fixture.path("50%%p") + "/log-%p.txt\"\n");
 }
 
 TEST_CASE("what is preloaded already is kept, and the library is there once") {
@@ -162,9 +158,15 @@ TEST_CASE("one line on a terminal says what happens, and none anywhere else") {
   CHECK(fixture.vramguard({"run", "-b", "4GiB", "true"}).err.empty());
   const Outcome outcome = fixture.vramguard(
       {"run", "-b", "4GiB", "--device", "cuda:1=2GiB", "--log", "/x/a.log", "true"}, CommandFixture::Stderr::Terminal);
-  CHECK(outcome.err ==
-        "vramguard: budget 4GiB per GPU and process, cuda:1 2GiB; watch it: tail -F /x/a.log; switch off: "
-        "VRAMGUARD=0\r\n");
+  CHECK_THAT(outcome.err, StartsWith("vramguard: budget 4GiB per GPU for the command and its children, cuda:1 2GiB; "));
+  CHECK_THAT(outcome.err, EndsWith("watch: vramguard top, log /x/a.log; switch off: VRAMGUARD=0\r\n"));
+  const auto line = [&](std::vector<std::string> options) {
+    options.insert(options.begin(), {"run", "-b", "4GiB"});
+    options.emplace_back("true");
+    return fixture.vramguard(options, CommandFixture::Stderr::Terminal).err;
+  };
+  CHECK_THAT(line({"--per-process"}), StartsWith("vramguard: budget 4GiB per GPU and process; "));
+  CHECK_THAT(line({"--group", "job-7"}), StartsWith("vramguard: budget 4GiB per GPU for the group job-7; "));
   CHECK_THAT(fixture.vramguard({"run", "true"}, CommandFixture::Stderr::Terminal).err,
              StartsWith("vramguard: no budget, nothing is refused;"));
   fixture.set("VRAMGUARD_QUIET", "1");
