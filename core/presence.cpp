@@ -14,6 +14,7 @@
 namespace vramguard {
 
 std::optional<StateProblem> Presence::prepare(const std::string& state_dir, const std::string& group) {
+  const Undisturbed undisturbed;
   auto folder = open_state_folder(state_dir);
   if (auto* problem = std::get_if<StateProblem>(&folder)) return std::move(*problem);
   const auto& path = std::get<std::string>(folder);
@@ -76,6 +77,7 @@ void Presence::wake_member(const std::string& folder, const GroupSlot& slot) noe
 
 void Presence::end() noexcept try {
   if (!file_ || begun_.load() != kShown) return;
+  const Undisturbed undisturbed;
   fold(file_->folder(), file_->state_path());  // whoever looks next does it otherwise
 } catch (...) {
 }

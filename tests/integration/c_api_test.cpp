@@ -79,8 +79,10 @@ TEST_CASE("the program can hold a sentinel of its own, and another one after tha
   Host host;
   CHECK(said(host, "reserve") == "reserve 256 100 100 100 64\n");
   Host capped;
-  CHECK(said(capped, "reserve", {.budget = "2GiB", .env = {{"VRAMGUARD_SENTINEL", "all"}}}).substr(0, 13) ==
-        "reserve 1528 ");
+  const std::string all = said(capped, "reserve", {.budget = "2GiB", .env = {{"VRAMGUARD_SENTINEL", "all"}}});
+  // All that the context has left, or as much as lies in whole chunks until the rest is taken, too.
+  CAPTURE(all);
+  CHECK((all.starts_with("reserve 1528 ") || all.starts_with("reserve 1408 ")));
 }
 
 TEST_CASE("the Python module of the examples does the same over the C API, and nothing without the library") {
