@@ -16,6 +16,7 @@ namespace {
 
 // The command does not wait longer for a driver that has to wake up.
 constexpr std::chrono::milliseconds kCardPatience{250};
+constexpr useconds_t kReapUs = 20'000;
 
 std::string shared_by(const Handover& handover) {
   if (handover.group.empty()) return " per GPU and process";
@@ -40,6 +41,7 @@ std::string one_card(const NvmlDevice& device) {
 std::string cards() {
   NvmlObserver observer;
   const NvmlView view = observer.look(kCardPatience);
+  if (view.answer == NvmlAnswer::Stuck) usleep(kReapUs);  // who was asked is gone then, and no child of the command
   if (view.devices.empty()) return "";
   const bool alike = std::all_of(view.devices.begin(), view.devices.end(), [&](const NvmlDevice& device) {
     return one_card(device) == one_card(view.devices.front());
