@@ -18,12 +18,12 @@ def main():
     print("ready", flush=True)
     end = time.monotonic() + seconds
     while time.monotonic() < end:
-        loss = model(torch.randn(64, 1024, device="cuda")).square().mean()
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        steps += 1
         try:
+            loss = model(torch.randn(64, 1024, device="cuda")).square().mean()
+            optimizer.zero_grad()
+            loss.backward()
+            optimizer.step()
+            steps += 1
             stored.append(torch.empty(64 * MIB, dtype=torch.uint8, device="cuda"))
         except torch.OutOfMemoryError:
             refused += 1

@@ -44,8 +44,10 @@ check_steer() {
     'at most 12288 MiB together' "$taken MiB by NVML"
   local seen
   seen=$(shown "len($job_processes), sorted({d['budget_bytes'] >> 20 for d in $job_uses}), sum(d['used_bytes'] for d in $job_uses) >> 20 <= 12288")
-  verdict "$(truth test "$seen" = "(3, [12288], True)")" 'ps shows them' '3 processes, 12288 MiB, used within' "${seen:-$(first_line "$work/ps.err")}"
-  seen=$(COLUMNS=120 LINES=30 timeout 20 script -qec "$build/vramguard top -n 2" /dev/null </dev/null 2>&1 | grep -c steer)
+  verdict "$(truth test "$seen" = "3 [12288] True")" 'ps shows them' '3 processes, 12288 MiB, used within' "${seen:-$(first_line "$work/ps.err")}"
+  # On a terminal of its own, for two pictures.
+  seen=$(timeout 20 python3 -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]))' \
+    env TERM=xterm COLUMNS=120 LINES=40 "$build/vramguard" top -d 1 -n 2 </dev/null 2>&1 | grep -c steer)
   verdict "$(truth test "$seen" -gt 0)" 'top shows them' 'the group' "$seen lines with it"
   run steer_set "$build/vramguard" set -g steer --budget 6GiB
   sleep 3
@@ -60,8 +62,8 @@ check_steer() {
   else
     skip 'the exporter shows it' 'vramguard-exporter is not built'
   fi
+  VRAMGUARD_LOG=$work/steer.log run steer_log "$build/vramguard" log --ev budget
   wait "$job"
-  run steer_log "$build/vramguard" log --ev budget
   seen=$(grep -c ' ev=budget .*new_bytes=6442450944' "$work/steer_log.out")
   verdict "$(truth test "$seen" -eq 3)" 'the log tells of it' 'a budget record of each' "$seen records"
   seen=$(cat "$work"/steer.out.* | grep -c '^finished'), refused=$(sed -n 's/^refused=//p' "$work"/steer.out.* | awk '{ sum += $1 } END { print sum }')
