@@ -89,7 +89,8 @@ bool has_entry(const std::string& environ_text, const std::string& entry) {
 // A program that names itself writes over the memory that /proc shows as its environment; its children inherit the
 // real one.
 bool may_use_any(pid_t pid, const std::string& environ_text) {
-  return !environ_text.empty() && environ_text.find('=') == std::string::npos && gpu_traces_of(pid).value_or(GpuTraces{}).guard;
+  return !environ_text.empty() && environ_text.find('=') == std::string::npos &&
+         gpu_traces_of(pid).value_or(GpuTraces{}).guard;
 }
 
 // Takes out the runs that some process has in its environment. Nobody may look at another user's processes, but those

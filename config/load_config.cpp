@@ -1,10 +1,10 @@
 #include "config/load_config.h"
 
 #include "config/environment_keys.h"
-#include "core/errno_text.h"
 #include "config/file_keys.h"
 #include "config/read_file.h"
 #include "config/settings.h"
+#include "core/errno_text.h"
 
 #include <dirent.h>
 #include <sys/auxv.h>

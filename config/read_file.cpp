@@ -1,7 +1,7 @@
 #include "config/read_file.h"
 
-#include "core/errno_text.h"
 #include "config/file_trust.h"
+#include "core/errno_text.h"
 
 #include <fcntl.h>
 #include <sys/stat.h>

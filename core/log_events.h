@@ -62,7 +62,8 @@ inline constexpr EventInfo kEvents[] = {
     {"oom_refused", LogLevel::Warn, Rate::Limited, "api tid request_bytes short_bytes scope deferred observed"},
     {"oom_recovered", LogLevel::Info, Rate::Limited, "api tid request_bytes attempts hooks wait_ms by spilled_bytes"},
     {"oom_returned", LogLevel::Error, Rate::Limited,
-     "api tid request_bytes short_bytes used_bytes group_used_bytes budget_bytes device_free_bytes scope policy attempts "
+     "api tid request_bytes short_bytes used_bytes group_used_bytes budget_bytes device_free_bytes scope policy "
+     "attempts "
      "wait_ms "
      "reason hooks linear_bytes physical_bytes pool_bytes graph_bytes array_bytes context_bytes sentinel_bytes"},
     {"hook_start", LogLevel::Info, Rate::Limited, "hook run reason level timeout_ms"},

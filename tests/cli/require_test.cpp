@@ -143,7 +143,7 @@ TEST_CASE("a shell can stop the job and go on with it") {
 
 TEST_CASE("the command ends with a parent that is killed") {
   const CommandFixture fixture;
-  TerminalSession session(fixture, required({"sh", "-c", "echo pid $$ end" + std::string(kLoop)}));
+  TerminalSession session(fixture, required({"sh", "-c", "trap '' HUP; echo pid $$ end" + std::string(kLoop)}));
   session.wait_for("ready");
   const std::string text = session.text();
   const pid_t command = std::stoi(text.substr(text.find("pid ") + 4));
