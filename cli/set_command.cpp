@@ -11,6 +11,7 @@
 
 #include "core/device_name.h"
 #include "core/state/control_client.h"
+#include "core/state/group_file.h"
 #include "core/state/state_text.h"
 
 #include <CLI/CLI.hpp>
@@ -106,7 +107,9 @@ void set_budgets(SeenProcess& process, const Change& change, std::vector<SetResu
     result.uuid = printable(uuid);
     result.ordinal = before.ordinal;
     if (change.of_group) {
-      if (auto problem = set_group_budget(process, uuid, request.budget_bytes)) result.message = printable(*problem);
+      const std::string folder = process.path.substr(0, process.path.rfind('/'));
+      auto problem = set_group_budget(folder, state_text(process.state.group), uuid, request.budget_bytes);
+      if (problem) result.message = printable(problem->message);
     }
     if (std::string problem = ask(process, request); !problem.empty()) result.message = std::move(problem);
     result.done = result.message.empty();

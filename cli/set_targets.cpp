@@ -1,7 +1,5 @@
 #include "cli/set_targets.h"
 
-#include "core/state/group_file.h"
-#include "core/state/shared_file.h"
 #include "core/state/state_text.h"
 
 #include <unistd.h>
@@ -9,11 +7,6 @@
 #include <algorithm>
 
 namespace vramguard {
-namespace {
-
-std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/')); }
-
-}  // namespace
 
 std::string name_of(const SeenProcess& process) {
   return printable(state_text(process.state.comm)) + " (" + std::to_string(process.pid.value_or(process.state.pid)) +
@@ -51,17 +44,6 @@ std::variant<std::vector<SeenProcess>, std::string> find_group(const std::vector
   if (several && !own) return "several users have a group '" + group + "'; name its processes one by one with -p";
   std::erase_if(members, [&](const SeenProcess& member) { return member.owner != owner; });
   return members;
-}
-
-std::optional<std::string> set_group_budget(const SeenProcess& member, const std::string& uuid, Bytes budget) {
-  const std::string group = state_text(member.state.group);
-  auto opened = open_group(folder_of(member.path), group);
-  if (auto* problem = std::get_if<StateProblem>(&opened)) return std::move(problem->message);
-  GroupFile* file = std::get<GroupFile*>(opened);
-  const auto place = place_of_device(*file, uuid);
-  if (place) file->devices[*place].budget = budget;
-  unmap(file, sizeof *file);
-  return place ? std::nullopt : std::optional<std::string>("the group has too many devices");
 }
 
 }  // namespace vramguard

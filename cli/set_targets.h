@@ -24,7 +24,4 @@ std::variant<SeenProcess, std::string> find_by_pid(const std::vector<SeenProcess
 std::variant<std::vector<SeenProcess>, std::string> find_group(const std::vector<SeenProcess>& processes,
                                                                const std::string& group);
 
-// Makes the budget of a device hold for members that are yet to start. What is wrong, for a person.
-std::optional<std::string> set_group_budget(const SeenProcess& member, const std::string& uuid, Bytes budget);
-
 }  // namespace vramguard

@@ -26,7 +26,7 @@ std::variant<FreshFile, StateProblem> make_shared_file(const std::string& folder
 // way.
 bool publish(const FreshFile& file, const std::string& path) noexcept;
 
-// An existing file of this user's own, no symbolic link, of exactly `bytes`, mapped for writing.
+// An existing file of this user's own (for root, of anybody's), no symbolic link, of exactly `bytes`, mapped for writing.
 std::variant<void*, StateProblem> map_shared_file(const std::string& path, std::size_t bytes);
 
 void unmap(void* memory, std::size_t bytes) noexcept;
