@@ -88,7 +88,7 @@ std::optional<Problem> StayingParent::start(const std::vector<std::string>& comm
 
 // The end of the parent is the end of the command, as without --require, where they are one process.
 void StayingParent::become(char* const* arguments, const char* const* environment, int report) {
-
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent_) _exit(kVramguardFailed);
   sigaction(SIGCHLD, &old_child_, nullptr);
   sigprocmask(SIG_SETMASK, &old_signals_, nullptr);
