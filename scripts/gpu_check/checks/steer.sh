@@ -51,6 +51,7 @@ check_steer() {
   seen=$(shown "len($job_processes), sorted({d['budget_bytes'] >> 20 for d in $job_uses})")
   verdict "$(truth test "$seen" = "3 [12288]")" 'ps shows them' '3 processes, 12288 MiB' "${seen:-$(first_line "$work/ps.err")}"
   # On a terminal of its own, for two pictures.
+  # shellcheck disable=SC2016  # the inner shell's own
   seen=$(timeout 20 python3 -c 'import pty, sys; sys.exit(pty.spawn(sys.argv[1:]))' \
     bash -c 'stty cols 160 rows 40 && exec "$0" top -d 1 -n 2' "$build/vramguard" </dev/null 2>&1 | grep -c steer)
   verdict "$(truth test "$seen" -gt 0)" 'top shows them' 'the group' "$seen lines with it"
