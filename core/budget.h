@@ -1,6 +1,7 @@
 // The bytes that calls may take from one device, admitted one atomic step at a time.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 
@@ -10,6 +11,8 @@
 namespace vramguard {
 
 constexpr Bytes kUnlimitedBytes = UINT64_MAX;
+// More than all devices have: such a request is not even announced to a group, whose sums must not overflow.
+constexpr Bytes kMostShared = Bytes{1} << 50;
 
 // What is left of `budget`: 0 when over it, kUnlimitedBytes without one.
 constexpr Bytes free_of(Bytes budget, Bytes used) noexcept {
@@ -26,7 +29,7 @@ class Budget {
 
   // All of `bytes` or nothing. Also false for 0 bytes while more is admitted than the limit.
   bool try_reserve(Bytes bytes) noexcept {
-    if (share_ != nullptr) return bytes <= limit() && share_->admit(bytes, limit());
+    if (share_ != nullptr) return bytes <= std::min(limit(), kMostShared) && share_->admit(bytes, limit());
     Bytes admitted = admitted_->load(std::memory_order_relaxed);
     do {
       if (!fits(admitted, bytes, limit())) return false;

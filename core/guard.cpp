@@ -38,6 +38,7 @@ Guard::Guard(const GuardConfig& config, std::vector<DeviceInfo> devices, const s
     device.memory.set_thresholds(config_.pressure);
     device.card_pressure.set_boundaries(config_.pressure, total);
     device.leave_free = bytes_of(config_.leave_free, total);
+    device.cap = capped(config_, kUnlimitedBytes, total);
     if (observes()) device.memory.observe();
     OomSettings& settings = device.oom.settings();
     settings.policy = observes() ? OomPolicy::Fail : config_.oom.policy;
@@ -66,7 +67,8 @@ void Guard::tend_sentinel(GuardedDevice& device) noexcept {
   watchdog_.expect(std::chrono::duration_cast<std::chrono::milliseconds>(next - clock_.now()));
 }
 
-void Guard::set_budget(GuardedDevice& device, Bytes budget) noexcept {
+Bytes Guard::set_budget(GuardedDevice& device, Bytes budget) noexcept {
+  budget = std::min(budget, device.cap.load());
   const Bytes before = device.memory.budget(), used = device.memory.used_by_group();
   device.memory.set_budget(budget);
   device.sentinel.stay_within(device);
@@ -78,6 +80,7 @@ void Guard::set_budget(GuardedDevice& device, Bytes budget) noexcept {
   for (const std::shared_ptr<Hook>& hook : hooks_.of(HookEvent::Budget)) {
     runner_.wish(hook, device, device.facts(HookEvent::Budget));
   }
+  return budget;
 }
 
 void Guard::set_sentinel(GuardedDevice& device, Bytes bytes) noexcept {

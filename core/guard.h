@@ -148,7 +148,8 @@ class Guard final : private BackgroundThread::Work {
   Checkpoint& checkpoint() noexcept { return checkpoint_; }
   Budget& spill() noexcept { return spill_; }
   HookRunner& hook_runner() noexcept { return runner_; }
-  void set_budget(GuardedDevice& device, Bytes budget) noexcept;
+  // Under the administrator's cap: what it is then.
+  Bytes set_budget(GuardedDevice& device, Bytes budget) noexcept;
   // Applies what can change while the program runs; "" or, in words, what was not. On the guard's own thread.
   std::string reconfigure(const GuardConfig& fresh);
   // Reads the configuration again when another process asks for it; "" or what is wrong with it. Before start().
@@ -192,7 +193,7 @@ class Guard final : private BackgroundThread::Work {
   void publish_hooks(ProcessState& seen) noexcept;
   void show_record(std::uint64_t number, std::string_view line) noexcept;
   void answer_control() noexcept;
-  std::string do_as_asked(const ControlBlock& control) noexcept;
+  std::string do_as_asked(std::uint32_t what, const ControlBlock& control) noexcept;
   MonotonicTime serve_group(MonotonicTime now) noexcept;
   void look_at_devices() noexcept;
   void unsettled() noexcept;

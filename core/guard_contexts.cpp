@@ -27,6 +27,12 @@ ContextId Guard::context_in_use(GuardedDevice& device, ContextHandle handle) noe
 
 std::optional<Reservation> Guard::room_for_context(GuardedDevice& device) noexcept {
   reader_.prepare();
+  if (device.sentinel.held() == 0 && device.memory.sentinel_of_group() > 0) {
+    const Bytes card = device.card_free().value_or(kContextEstimate);
+    const Bytes missing = kContextEstimate - std::min(kContextEstimate, card);
+    if (missing > 0) ask_group_for_sentinel(device, std::min(missing, device.memory.sentinel_of_group()));
+    return std::nullopt;
+  }
   return device.sentinel.make_room(kContextEstimate, device);
 }
 

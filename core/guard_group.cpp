@@ -35,7 +35,7 @@ bool wait_for(Done&& done) {
 
 MonotonicTime Guard::serve_group(MonotonicTime now) noexcept {
   if (!presence_.in_group()) return MonotonicTime::max();
-  bury_dead(*presence_.group());
+  bury_dead(*presence_.group(), presence_.state()->pid_namespace);
   for (GuardedDevice& device : devices_) {
     const GroupShare* share = device.memory.share();
     if (share == nullptr) continue;
@@ -46,14 +46,14 @@ MonotonicTime Guard::serve_group(MonotonicTime now) noexcept {
     }
     if (const Bytes asked = own.sentinel_asked.exchange(0); asked > 0) device.sentinel.release(asked, device);
   }
-  return presence_.group()->places_used.load() > 1 ? now + kBetweenLooks : MonotonicTime::max();
+  return now + kBetweenLooks;
 }
 
 bool Guard::ask_group_to_settle(GuardedDevice& device) noexcept {
   const GroupShare* share = device.memory.share();
   if (share == nullptr) return false;
   const Bytes before = share->others_announced();
-  bool any = bury_dead(share->group());
+  const bool any = bury_dead(share->group(), presence_.state()->pid_namespace);
   std::array<std::pair<MemberNumbers*, std::uint32_t>, kGroupMembers> asked;
   std::size_t count = 0;
   share->for_each_other([&](GroupSlot& slot) {
@@ -96,7 +96,9 @@ bool Guard::ask_group_for_sentinel(GuardedDevice& device, Bytes bytes) noexcept 
   MemberNumbers& numbers = holder->devices[share->device()];
   const Bytes before = numbers.sentinel.load();
   if (before < bytes) return false;
-  numbers.sentinel_asked.fetch_add(bytes);
+  Bytes asked = numbers.sentinel_asked.load();
+  while (asked < bytes && !numbers.sentinel_asked.compare_exchange_weak(asked, bytes)) {
+  }
   Presence::wake_member(presence_.folder(), *holder);
   return wait_for([&] { return numbers.sentinel.load() + bytes <= before; });
 }

@@ -106,7 +106,8 @@ void Guard::write_now_if_alone() noexcept {
 // any more, as their own end may have begun.
 void Guard::write_exit_record() noexcept {
   ending_.store(true);
-  if (working_.lock_within(kPatience)) publish_pressure(clock_.now(), AskDriver::No);
+  const bool ours = working_.lock_within(kPatience);
+  if (ours) publish_pressure(clock_.now(), AskDriver::No);
   Bytes peak = 0, budget = kUnlimitedBytes;
   std::uint64_t refusals = 0, recovered = 0, outrun = 0;
   for (const GuardedDevice& device : devices_) {
@@ -130,7 +131,7 @@ void Guard::write_exit_record() noexcept {
   if (outrun > 0) record.add("sentinel_outrun", outrun);
   log_.write_last(record);
   say_summary(peak, budget, refusals, recovered);
-  publish_state();
+  if (ours) publish_state();
   presence_.end();
 }
 

@@ -23,8 +23,12 @@ std::string fixed_changes(const GuardConfig& before, const GuardConfig& after) {
   compare(before.leave_free == after.leave_free, "leave_free");
   compare(before.pressure.scope == after.pressure.scope && before.pressure.watch_card == after.pressure.watch_card,
           "pressure.scope and pressure.watch_card");
-  compare(before.oom.checkpoint == after.oom.checkpoint && before.oom.checkpoint_signal == after.oom.checkpoint_signal,
-          "oom.checkpoint");
+  compare(before.oom.checkpoint == after.oom.checkpoint &&
+              before.oom.checkpoint_signal == after.oom.checkpoint_signal &&
+              before.oom.checkpoint_timeout == after.oom.checkpoint_timeout,
+          "oom.checkpoint and oom.checkpoint_timeout");
+  compare(before.sentinel_required == after.sentinel_required, "sentinel_required");
+  compare(before.max_sentinel == after.max_sentinel, "max_sentinel");
   compare(before.oom.spill_limit == after.oom.spill_limit, "oom.spill_limit");
   compare(before.log == after.log, "[log]");
   return names;
@@ -37,6 +41,7 @@ std::string Guard::reconfigure(const GuardConfig& fresh) {
   runner_.enable(fresh.hooks_enabled);
   for (GuardedDevice& device : devices_) {
     const DeviceInfo& info = device.info;
+    device.cap = capped(fresh, kUnlimitedBytes, info.total_bytes);
     const Bytes budget = resolve_budget(fresh, info.uuid, info.pci_bus_id, info.ordinal, info.total_bytes);
     if (budget != device.memory.budget()) set_budget(device, budget);
     device.memory.set_thresholds(fresh.pressure);

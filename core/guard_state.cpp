@@ -3,7 +3,6 @@
 #include <atomic>
 #include <utility>
 
-#include "core/device_budget.h"
 #include "core/guard.h"
 #include "core/pressure_scope.h"
 #include "core/undisturbed.h"
@@ -86,10 +85,13 @@ std::optional<std::string> Guard::join() noexcept try {
       problem = StateProblem{"the group has too many devices"};
     } else {
       device.memory.share_with(*share);
-      if (const Bytes budget = share->budget_of_group(); budget != 0) device.memory.set_budget(budget);
+      if (const Bytes budget = share->budget_of_group(); budget != 0) {
+        device.memory.set_budget(std::min(budget, device.cap.load()));
+      }
     }
   }
   if (!problem) return std::nullopt;
+  presence_.withdraw();
   if (grouped) return problem->message;
   guard_failed("state", problem->message);
   return std::nullopt;
@@ -149,7 +151,9 @@ void Guard::answer_control() noexcept {
   if (control == nullptr) return;
   const std::uint32_t asked = std::atomic_ref(control->asked).load();
   if (asked == std::atomic_ref(control->answered).load()) return;
-  const std::string problem = do_as_asked(*control);
+  // Taken: from now on it is too late to withdraw it.
+  const std::uint32_t what = std::atomic_ref(control->what).exchange(0);
+  const std::string problem = do_as_asked(what, *control);
   set_state_text(control->answer, problem);
   put(control->done, problem.empty() ? 1 : 0);
   publish_state();
@@ -158,8 +162,7 @@ void Guard::answer_control() noexcept {
 }
 
 // "" or what was not done.
-std::string Guard::do_as_asked(const ControlBlock& control) noexcept try {
-  const std::uint32_t what = std::atomic_ref(const_cast<std::uint32_t&>(control.what)).load();
+std::string Guard::do_as_asked(std::uint32_t what, const ControlBlock& control) noexcept try {
   std::string problem;
   if ((what & kAskReload) != 0) problem = reload_ != nullptr ? reload_(*this) : "this program reads no configuration";
   if ((what & kAskPolicy) != 0) {
@@ -174,9 +177,11 @@ std::string Guard::do_as_asked(const ControlBlock& control) noexcept try {
     for (GuardedDevice& device : devices_) {
       if (!uuid.empty() && device.info.uuid != uuid) continue;
       any = true;
-      const Bytes budget = capped(config_, control.budget_bytes, device.info.total_bytes);
-      set_budget(device, budget);
-      if (budget < std::min(control.budget_bytes, device.info.total_bytes))
+      const Bytes asked = control.budget_bytes == kUnlimitedBytes
+                              ? kUnlimitedBytes
+                              : std::min(control.budget_bytes, device.info.total_bytes);
+      const Bytes budget = set_budget(device, asked);
+      if (budget < std::min(asked, device.info.total_bytes))
         problem = "the administrator allows no more than " + format_bytes(budget);
     }
     if (!any) return "it does not see that device";

@@ -39,6 +39,7 @@ struct GuardedDevice final : OomHost {
   SentinelKeeper sentinel;
   OomPath oom;
   CardPressure card_pressure;
+  std::atomic<Bytes> cap{kUnlimitedBytes};                // the administrator's, on any budget
   Bytes leave_free = 0;                                   // the card is to keep so much
   std::atomic<PressureLevel> level{PressureLevel::None};  // as last published, by the configured scope
   std::atomic<Bytes> managed_bytes{0};                    // in the books: nobody tells how much of it is resident

@@ -121,6 +121,9 @@ class Ledger {
   Bytes sentinel_of_group() const noexcept;  // one member of a group holds it
   // Whether this process is the one of its group that holds the sentinel, or becomes it.
   bool may_hold_sentinel() const noexcept { return share_ == nullptr || share_->take_sentinel_role(); }
+  void leave_sentinel_role() const noexcept {
+    if (share_ != nullptr) share_->leave_sentinel_role();
+  }
 
   void set_budget(Bytes budget) noexcept;  // frees nothing; refuses until use is back under it
   Bytes budget() const noexcept { return budget_bytes_.load(); }

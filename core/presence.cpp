@@ -13,13 +13,19 @@
 
 namespace vramguard {
 
+namespace {
+
+constexpr std::size_t kMostFolded = 16;  // the program waits for it
+
+}  // namespace
+
 std::optional<StateProblem> Presence::prepare(const std::string& state_dir, const std::string& group) {
   const Undisturbed undisturbed;
   auto folder = open_state_folder(state_dir);
   if (auto* problem = std::get_if<StateProblem>(&folder)) return std::move(*problem);
   const auto& path = std::get<std::string>(folder);
-  fold_stale({path, geteuid()});
-  remove_idle_groups(path);
+  fold_stale({path, geteuid()}, kMostFolded);
+  remove_idle_files(path);
   auto made = ProcessStateFile::make(path);
   if (auto* problem = std::get_if<StateProblem>(&made)) return std::move(*problem);
   if (!group.empty()) {
@@ -38,22 +44,39 @@ std::optional<StateProblem> Presence::prepare(const std::string& state_dir, cons
 
 void Presence::begin() noexcept {
   if (!file_) return;
-  bool good = file_->mark_alive_and_publish();
-  if (!good) problem_ = "its files cannot be shown";
-  if (good && group_ != nullptr) {
-    auto joined = join_group(*group_, file_->name());
-    if (const auto* place = std::get_if<std::size_t>(&joined)) {
-      place_ = *place;
-    } else {
-      problem_ = std::move(std::get<StateProblem>(joined).message);
-      good = false;
-    }
+  bool good = false;
+  try {
+    good = show_and_join();
+  } catch (...) {
   }
   begun_.store(good ? kShown : kFailed);
   futex_wake_all(begun_);
 }
 
-std::optional<StateProblem> Presence::wait_begun(std::chrono::milliseconds patience) noexcept {
+bool Presence::show_and_join() {
+  if (!file_->mark_alive_and_publish()) {
+    problem_ = "its files cannot be shown";
+    return false;
+  }
+  while (group_ != nullptr) {
+    auto joined = join_group(*group_, file_->name());
+    if (auto* problem = std::get_if<StateProblem>(&joined)) {
+      problem_ = std::move(problem->message);
+      return false;
+    }
+    place_ = std::get<std::size_t>(joined);
+    if (is_current(*group_, file_->folder(), group_name_)) return true;
+    auto opened = open_group(file_->folder(), group_name_);
+    if (auto* problem = std::get_if<StateProblem>(&opened)) {
+      problem_ = std::move(problem->message);
+      return false;
+    }
+    group_ = std::get<GroupFile*>(opened);
+  }
+  return true;
+}
+
+std::optional<StateProblem> Presence::wait_begun(std::chrono::milliseconds patience) {
   const MonotonicTime until = std::chrono::steady_clock::now() + patience;
   while (begun_.load() == kNotYet) {
     if (std::chrono::steady_clock::now() >= until) return StateProblem{"its own thread does not get to run"};

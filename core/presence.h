@@ -29,7 +29,7 @@ class Presence {
   // Shows the files and takes the place in the group, for as long as the calling thread lives.
   void begin() noexcept;
   // What became of begin(); also a problem: it did not come within `patience`.
-  std::optional<StateProblem> wait_begun(std::chrono::milliseconds patience) noexcept;
+  std::optional<StateProblem> wait_begun(std::chrono::milliseconds patience);
 
   // This process's part of that device's shared budget; nullptr: the group has no place for another device. Only with a
   // group.
@@ -51,6 +51,8 @@ class Presence {
   void withdraw() noexcept;
 
  private:
+  bool show_and_join();
+
   enum Begun : std::uint32_t { kNotYet, kShown, kFailed };
 
   std::optional<ProcessStateFile> file_;

@@ -110,7 +110,9 @@ void SentinelKeeper::take_freed(OomHost& host) noexcept {
 
 Bytes SentinelKeeper::let_go(OomHost& host) noexcept {
   let_go_.store(true);
-  return give_back(kUnlimitedBytes, host);
+  const Bytes released = give_back(kUnlimitedBytes, host);
+  host.books().leave_sentinel_role();
+  return released;
 }
 
 void SentinelKeeper::stay_within(OomHost& host) noexcept {

@@ -31,7 +31,7 @@ CUresult create(CUcontext* context, CUdevice ordinal, Origin origin, Call&& call
   if (makes_one && lacks_sentinel(*guard, *device)) return CUDA_ERROR_OUT_OF_MEMORY;
   CUresult result;
   {
-    const bool in_the_way = makes_one && device->sentinel.held() > 0;
+    const bool in_the_way = makes_one && device->memory.sentinel_of_group() > 0;
     const std::optional<Reservation> room = in_the_way ? guard->room_for_context(*device) : std::nullopt;
     result = call();
   }

@@ -58,7 +58,7 @@ std::optional<std::string> start() {
   built->reload_by(reload_configuration);
   if (std::optional<std::string> problem = built->join()) {
     built->withdraw();
-    return problem;
+    return guard() != nullptr ? std::nullopt : problem;  // another thread's may have been made meanwhile
   }
   Guard* expected = nullptr;
   if (!fork_page().guard.compare_exchange_strong(expected, built, std::memory_order_acq_rel)) {

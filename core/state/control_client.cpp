@@ -119,7 +119,9 @@ std::variant<ControlAnswer, StateProblem> ask_process(const std::string& path, u
   word(block.asked).fetch_add(1);
   wake(block);
   if (!wait_for_answer(block, until)) {
-    word(block.what).store(0);
+    if (word(block.what).exchange(0) == 0)
+      return StateProblem{"is still at it after " + std::to_string(patience.count()) +
+                          " ms; 'vramguard ps' shows what came of it"};
     return StateProblem{not_answered(patience)};
   }
   return ControlAnswer{word(block.done).load() == 1, state_text(block.answer)};

@@ -28,7 +28,7 @@ Counters read_totals(const std::string& folder);
 // whoever dies or races meanwhile. A process that ends does it to its own file. Only in a folder of this user, and
 // never for longer than about 0.1 s. False: somebody else is at it, or it cannot be done; the file is still there then.
 bool fold(const std::string& folder, const std::string& state_path) noexcept;
-// All stale files of the folder, until one cannot be.
-void fold_stale(const StateFolder& folder) noexcept;
+// The stale files of the folder, at most so many, until one cannot be.
+void fold_stale(const StateFolder& folder, std::size_t most = SIZE_MAX) noexcept;
 
 }  // namespace vramguard

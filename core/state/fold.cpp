@@ -130,14 +130,15 @@ bool fold(const std::string& folder, const std::string& state_path) noexcept {
   return fold_by_steps(folder, state_path, [](FoldStep) {});
 }
 
-void fold_stale(const StateFolder& folder) noexcept try {
+void fold_stale(const StateFolder& folder, std::size_t most) noexcept try {
   if (folder.owner != geteuid()) return;
   const auto paths = state_paths(folder.path);
   if (!std::holds_alternative<std::vector<std::string>>(paths)) return;
   for (const std::string& path : std::get<std::vector<std::string>>(paths)) {
     const auto read = read_process_state(path, folder.owner);
     const auto* seen = std::get_if<SeenProcess>(&read);
-    if (seen != nullptr && !seen->alive && !fold(folder.path, path)) return;  // the next reader will
+    if (seen == nullptr || seen->alive) continue;
+    if (most-- == 0 || !fold(folder.path, path)) return;  // the next reader will
   }
 } catch (...) {
 }

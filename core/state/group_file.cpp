@@ -6,18 +6,21 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <ctime>
 #include <memory>
 #include <string_view>
 
 #include "core/state/liveness.h"
+#include "core/state/process_identity.h"
 #include "core/state/shared_file.h"
 
 namespace vramguard {
 namespace {
 
 constexpr std::size_t kLongestName = 64;
+constexpr int kMostTries = 5;
 
 // FNV-1a; never 0.
 std::uint64_t key_of(std::string_view uuid) noexcept {
@@ -27,6 +30,21 @@ std::uint64_t key_of(std::string_view uuid) noexcept {
 }
 
 bool exists(const std::string& path) noexcept { return access(path.c_str(), F_OK) == 0; }
+
+// For certain.
+bool is_without_members(const std::string& path) {
+  const auto mapped = map_shared_file(path, sizeof(GroupFile));
+  void* const* memory = std::get_if<void*>(&mapped);
+  if (memory == nullptr) return false;
+  const bool without = live_members(*static_cast<const GroupFile*>(*memory)) == 0;
+  unmap(*memory, sizeof(GroupFile));
+  return without;
+}
+
+std::uint64_t identity_for_a_file() noexcept {
+  const auto now = static_cast<std::uint64_t>(std::chrono::system_clock::now().time_since_epoch().count());
+  return now ^ static_cast<std::uint64_t>(gettid()) << 40;
+}
 
 }  // namespace
 
@@ -47,16 +65,20 @@ std::string group_path(const std::string& folder, const std::string& name) {
 std::optional<StateProblem> make_group(const std::string& folder, const std::string& name) {
   const std::string path = group_path(folder, name);
   if (exists(path)) return std::nullopt;
-  const std::string own_name = std::string(kGroupPrefix) + name + "-" + std::to_string(getpid());
-  auto made = make_shared_file(folder, own_name, sizeof(GroupFile), 0600);
+  auto made = make_shared_file(folder, kGroupPrefix + name, sizeof(GroupFile), 0600);
   if (auto* problem = std::get_if<StateProblem>(&made)) return std::move(*problem);
   const auto& file = std::get<FreshFile>(made);
   auto& group = *static_cast<GroupFile*>(file.memory);
   std::memcpy(group.magic, kGroupMagic, sizeof group.magic);
   group.version = kGroupVersion;
   group.bytes = sizeof group;
+  group.boot = boot_of_this_machine();
+  group.identity = identity_for_a_file();
   for (GroupSlot& slot : group.members) {
-    if (!prepare_mark(slot.alive)) return StateProblem{"the system has no robust mutex"};
+    if (!prepare_mark(slot.alive)) {
+      unlink(file.hidden_path.c_str());
+      return StateProblem{"the system has no robust mutex"};
+    }
   }
   publish(file, path);
   unmap(file.memory, sizeof(GroupFile));
@@ -68,24 +90,40 @@ std::variant<GroupFile*, StateProblem> open_group(const std::string& folder, con
   if (const std::string objection = objection_to_group_name(name); !objection.empty())
     return StateProblem{"'" + name + "' " + objection};
   const std::string path = group_path(folder, name);
-  if (name.starts_with(kRunGroupPrefix)) {
-    if (!exists(path))
+  const bool of_run = name.starts_with(kRunGroupPrefix);
+  for (int tries = 0;; ++tries) {
+    if (!of_run) {
+      if (auto problem = make_group(folder, name)) return std::move(*problem);
+    } else if (!exists(path)) {
       return StateProblem{"the group " + name + " of 'vramguard run' is not in " + folder +
                           ": this process sees another folder, or the command has ended; share the folder and name it "
                           "in VRAMGUARD_STATE_DIR, or name another group in VRAMGUARD_GROUP"};
-  } else if (auto problem = make_group(folder, name)) {
-    return std::move(*problem);
-  }
-  utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // it is in use: remove_idle_groups
-  auto mapped = map_shared_file(path, sizeof(GroupFile));
-  if (auto* problem = std::get_if<StateProblem>(&mapped)) return std::move(*problem);
-  auto* group = static_cast<GroupFile*>(std::get<void*>(mapped));
-  if (std::memcmp(group->magic, kGroupMagic, sizeof group->magic) != 0 || group->version != kGroupVersion ||
-      group->bytes != sizeof *group) {
+    }
+    utimensat(AT_FDCWD, path.c_str(), nullptr, 0);  // it is in use: remove_idle_files
+    auto mapped = map_shared_file(path, sizeof(GroupFile));
+    const bool removed_meanwhile = std::holds_alternative<StateProblem>(mapped) && !exists(path);
+    if (removed_meanwhile && tries < kMostTries) continue;
+    if (auto* problem = std::get_if<StateProblem>(&mapped)) return std::move(*problem);
+    auto* group = static_cast<GroupFile*>(std::get<void*>(mapped));
+    const bool known = std::memcmp(group->magic, kGroupMagic, sizeof group->magic) == 0 &&
+                       group->version == kGroupVersion && group->bytes == sizeof *group;
+    if (known && group->boot == boot_of_this_machine()) return group;
     unmap(group, sizeof *group);
-    return StateProblem{path + " was written by another version of vramguard; end its members, or name another group"};
+    if (!known)
+      return StateProblem{path +
+                          " was written by another version of vramguard; end its members, or name another group"};
+    unlink(path.c_str());  // nobody in it lives any more
+    if (tries == kMostTries) return StateProblem{path + " was made before the machine was started"};
   }
-  return group;
+}
+
+bool is_current(const GroupFile& group, const std::string& folder, const std::string& name) {
+  const auto mapped = map_shared_file(group_path(folder, name), sizeof(GroupFile));
+  void* const* memory = std::get_if<void*>(&mapped);
+  if (memory == nullptr) return false;
+  const bool same = static_cast<const GroupFile*>(*memory)->identity == group.identity;
+  unmap(*memory, sizeof(GroupFile));
+  return same;
 }
 
 std::optional<std::size_t> place_of_device(GroupFile& group, const std::string& uuid) noexcept {
@@ -97,21 +135,19 @@ std::optional<std::size_t> place_of_device(GroupFile& group, const std::string& 
   return std::nullopt;
 }
 
-void remove_idle_groups(const std::string& folder) noexcept try {
+void remove_idle_files(const std::string& folder) noexcept try {
   constexpr std::time_t kIdle = 24 * 60 * 60;
   const std::string prefix = kGroupPrefix;
   const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), closedir);
   while (const dirent* entry = entries != nullptr ? readdir(entries.get()) : nullptr) {
     const std::string name = entry->d_name;
-    if (!name.starts_with(prefix) || name.starts_with(prefix + kRunGroupPrefix)) continue;
     const std::string path = folder + "/" + name;
+    const bool hidden = name.starts_with(kHiddenPrefix);
+    if (!hidden && (!name.starts_with(prefix) || name.starts_with(prefix + kRunGroupPrefix))) continue;
     struct stat info {};
-    if (stat(path.c_str(), &info) != 0 || info.st_mtime + kIdle > std::time(nullptr)) continue;
-    const auto mapped = map_shared_file(path, sizeof(GroupFile));
-    void* const* memory = std::get_if<void*>(&mapped);
-    const bool used = memory != nullptr && live_members(*static_cast<const GroupFile*>(*memory)) > 0;
-    if (memory != nullptr) unmap(*memory, sizeof(GroupFile));
-    if (!used) unlink(path.c_str());
+    if (stat(path.c_str(), &info) != 0 || !S_ISREG(info.st_mode) || info.st_mtime + kIdle > std::time(nullptr))
+      continue;
+    if (hidden || is_without_members(path)) unlink(path.c_str());
   }
 } catch (...) {
 }

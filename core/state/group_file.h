@@ -3,6 +3,7 @@
 
 #include <pthread.h>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -28,7 +29,7 @@ struct alignas(64) MemberNumbers {
   std::atomic<std::uint64_t> tries{0};  // that did not fit and were taken back
   std::atomic<Bytes> used{0};
   std::atomic<Bytes> sentinel{0};
-  std::atomic<std::uint32_t> has_bounds{0};  // some of what is announced is an upper bound until it is read
+  std::atomic<std::uint32_t> has_bounds{0};                    // some of what is announced may be an upper bound
   std::atomic<std::uint32_t> settle_asked{0}, settle_done{0};  // another member needs exact numbers
   std::atomic<Bytes> sentinel_asked{0};                        // another member needs so much of the sentinel
 };
@@ -45,7 +46,7 @@ struct GroupSlot {
 
 struct GroupDevice {
   std::atomic<std::uint64_t> key;  // of its UUID; 0: free
-  // Set for the whole group while it runs; 0: each member's own.
+  // Set for the whole group while it has members; 0: each member's own.
   std::atomic<Bytes> budget;
   // A member's place and one, or 0: who makes a trial, and who holds the sentinel.
   std::atomic<std::uint32_t> trial, sentinel;
@@ -54,10 +55,17 @@ struct GroupDevice {
 struct GroupFile {
   char magic[8];
   std::uint32_t version, bytes;
+  std::uint64_t boot;                      // of the machine: the marks of another one mean nothing
+  std::uint64_t identity;                  // of this file, and of no later one of that name
   std::atomic<std::uint32_t> places_used;  // no member has a higher place; never falls
   std::array<GroupDevice, kGroupDevices> devices;
   std::array<GroupSlot, kGroupMembers> members;
 };
+
+// Those that are or were taken.
+inline std::size_t places_of(const GroupFile& group) noexcept {
+  return std::min<std::size_t>(group.places_used.load(std::memory_order_acquire), kGroupMembers);
+}
 
 // "" where the name is one: 1 to 64 of A-Z a-z 0-9 . _ -, not starting with a dot.
 std::string objection_to_group_name(const std::string& name);
@@ -75,9 +83,12 @@ std::optional<std::size_t> place_of_device(GroupFile& group, const std::string& 
 
 std::size_t live_members(const GroupFile& group) noexcept;
 
-// Removes the files of named groups that nobody has joined for a day and that have no member. Those of runs go with the
-// files of the run.
-void remove_idle_groups(const std::string& folder) noexcept;
+// Whether the group's file is still the one of that name: it may have been removed before this process was in it.
+bool is_current(const GroupFile& group, const std::string& folder, const std::string& name);
+
+// Removes the files of named groups that nobody has joined for a day and that have no member, and what processes left
+// that were stopped while they made a file. Groups of runs go with the files of the run.
+void remove_idle_files(const std::string& folder) noexcept;
 
 // What members get that come from now on, instead of their own; those that are there must be asked (control_client.h).
 // kUnlimitedBytes: none. A problem: there is no such group of this user.

@@ -43,12 +43,9 @@ void clear(GroupFile& group, std::size_t place) noexcept {
   slot.died_at.store(0);
 }
 
-bool memory_is_free(GroupSlot& slot) noexcept {
-  static const std::uint64_t own_namespace = identity_of_this_process().pid_namespace;
-  if (slot.pid_namespace == own_namespace && own_namespace != 0) {
-    const std::optional<ProcessLife> life = life_of(slot.pid);
-    if (!life || life->ended || life->start_ticks != slot.start_ticks) return true;
-  }
+bool memory_is_free(GroupSlot& slot, std::uint64_t own_namespace) noexcept {
+  const bool visible = slot.pid_namespace == own_namespace && own_namespace != 0;
+  if (visible && is_gone(slot.pid, slot.start_ticks)) return true;
   const std::int64_t now = now_ms();
   std::int64_t noticed = 0;
   slot.died_at.compare_exchange_strong(noticed, now);
@@ -58,20 +55,25 @@ bool memory_is_free(GroupSlot& slot) noexcept {
 }  // namespace
 
 std::variant<std::size_t, StateProblem> join_group(GroupFile& group, const std::string& name) noexcept try {
-  bury_dead(group);
   const ProcessIdentity self = identity_of_this_process();
+  bury_dead(group, self.pid_namespace);
   for (std::size_t place = 0; place < kGroupMembers; ++place) {
     GroupSlot& slot = group.members[place];
     if (!is_free(slot.alive)) continue;
     const Mark mark = take_mark(slot.alive);
     if (mark == Mark::Held) continue;
     if (mark == Mark::TakenFromDead) clear(group, place);
+    slot.died_at.store(0);
     slot.pid = self.pid;
     slot.start_ticks = self.start_ticks;
     slot.pid_namespace = self.pid_namespace;
     set_state_text(slot.name, name);
     auto used = group.places_used.load();
     while (used < place + 1 && !group.places_used.compare_exchange_weak(used, static_cast<std::uint32_t>(place) + 1)) {
+    }
+    // What was set for those before is not for those who come after them.
+    if (live_members(group) == 1) {
+      for (GroupDevice& device : group.devices) device.budget.store(0);
     }
     return place;
   }
@@ -80,16 +82,18 @@ std::variant<std::size_t, StateProblem> join_group(GroupFile& group, const std::
   return StateProblem{"no memory"};
 }
 
-bool bury_dead(GroupFile& group) noexcept {
-  const std::size_t places = group.places_used.load();
+bool bury_dead(GroupFile& group, std::uint64_t own_pid_namespace) noexcept {
   bool any = false;
-  for (std::size_t place = 0; place < std::min(places, kGroupMembers); ++place) {
+  for (std::size_t place = 0; place < places_of(group); ++place) {
     GroupSlot& slot = group.members[place];
-    if (is_free(slot.alive) || is_held(slot.alive) || !memory_is_free(slot)) continue;
-    if (take_mark(slot.alive) != Mark::TakenFromDead) continue;
-    clear(group, place);
+    if (is_free(slot.alive) || is_held(slot.alive) || !memory_is_free(slot, own_pid_namespace)) continue;
+    const Mark mark = take_mark(slot.alive);
+    if (mark == Mark::Held) continue;
+    if (mark == Mark::TakenFromDead) {  // else another member was faster
+      clear(group, place);
+      any = true;
+    }
     leave_mark(slot.alive);
-    any = true;
   }
   return any;
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstddef>
-#include <optional>
+#include <cstdint>
 #include <string>
 #include <variant>
 
@@ -15,7 +15,7 @@ namespace vramguard {
 std::variant<std::size_t, StateProblem> join_group(GroupFile& group, const std::string& name) noexcept;
 
 // Frees the places of members that are dead and whose memory the driver has given back: their process is gone, or a
-// second has passed. True if there were any. Any thread, at any time; never waits.
-bool bury_dead(GroupFile& group) noexcept;
+// second has passed. True if there were any. Any thread, at any time; never waits, and is no place of cancellation.
+bool bury_dead(GroupFile& group, std::uint64_t own_pid_namespace) noexcept;
 
 }  // namespace vramguard

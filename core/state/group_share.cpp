@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
+#include "core/futex.h"
 #include "core/state/group_membership.h"
 #include "core/state/liveness.h"
 
@@ -37,16 +37,18 @@ bool GroupShare::admit(Bytes bytes, Bytes limit) const noexcept {
     // Nobody was in the middle of anything: what was added up is there to stay.
     const Traffic after = traffic();
     const bool settled = before.under_way == 0 && after.under_way == 0 && before.passed + 1 == after.passed;
-    if (bury_dead(*group_)) continue;
-    if (settled || std::chrono::steady_clock::now() >= deadline) return false;
-    std::this_thread::sleep_for(pause_of(place_, round));
+    if (bury_dead(*group_, group_->members[place_].pid_namespace)) continue;
+    const MonotonicTime now = std::chrono::steady_clock::now();
+    if (settled || now >= deadline) return false;
+    // Not a sleep, which is a place of cancellation.
+    std::atomic<std::uint32_t> nobody_wakes{0};
+    futex_wait(nobody_wakes, 0, now + pause_of(place_, round));
   }
 }
 
 GroupShare::Traffic GroupShare::traffic() const noexcept {
-  const std::size_t places = group_->places_used.load(std::memory_order_acquire);
   Traffic all;
-  for (std::size_t i = 0; i < places; ++i) {
+  for (std::size_t i = 0; i < places_of(*group_); ++i) {
     const MemberNumbers& numbers = numbers_of(i);
     const std::uint64_t calls = numbers.calls.load();
     all.under_way += static_cast<std::uint32_t>(calls);
@@ -57,9 +59,8 @@ GroupShare::Traffic GroupShare::traffic() const noexcept {
 }
 
 bool GroupShare::alone() const noexcept {
-  const std::size_t places = group_->places_used.load(std::memory_order_acquire);
-  for (std::size_t i = 0; i < places; ++i) {
-    if (i != place_ && is_held(group_->members[i].alive)) return false;
+  for (std::size_t i = 0; i < places_of(*group_); ++i) {
+    if (i != place_ && !is_free(group_->members[i].alive)) return false;
   }
   return true;
 }

@@ -23,7 +23,7 @@ class GroupShare {
   Bytes others_announced() const noexcept { return sum(&MemberNumbers::announced); }
   Bytes others_used() const noexcept { return sum(&MemberNumbers::used); }
   Bytes others_sentinel() const noexcept { return sum(&MemberNumbers::sentinel); }
-  bool alone() const noexcept;  // nobody else is in the group at this moment
+  bool alone() const noexcept;  // nobody else is in the group, nor has just died in it
 
   // Admits `bytes` more, already known to be no more than `limit`. False only if what is settled leaves no room, or the
   // others' calls have not settled within kPatience.
@@ -32,8 +32,7 @@ class GroupShare {
   // The places that are or were taken, but for our own: void visit(GroupSlot&).
   template <typename Visit>
   void for_each_other(Visit&& visit) const {
-    const std::size_t places = group_->places_used.load(std::memory_order_acquire);
-    for (std::size_t i = 0; i < places; ++i) {
+    for (std::size_t i = 0; i < places_of(*group_); ++i) {
       if (i != place_) visit(group_->members[i]);
     }
   }
@@ -57,8 +56,7 @@ class GroupShare {
   MemberNumbers& numbers_of(std::size_t place) const noexcept { return group_->members[place].devices[device_]; }
 
   Bytes sum(std::atomic<Bytes> MemberNumbers::*field) const noexcept {
-    const std::size_t places =
-        std::min<std::size_t>(group_->places_used.load(std::memory_order_acquire), kGroupMembers);
+    const std::size_t places = places_of(*group_);
     Bytes bytes = 0;
     for (std::size_t i = 0; i < places; ++i) {
       if (i != place_) bytes += (numbers_of(i).*field).load();

@@ -1,12 +1,17 @@
 #include "core/state/process_identity.h"
 
+#include "core/undisturbed.h"
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstdlib>
+#include <functional>
+#include <string>
 #include <string_view>
 #include <system_error>
 #include <vector>
@@ -44,16 +49,24 @@ std::string container_in(std::string_view cgroups) {
   return {};
 }
 
-// pid (comm) state ...: the name may hold anything. The start is the 20th field from the state on.
+// pid (comm) state ...: the name may hold anything. From the state on the 18th field is the number of threads, the 20th
+// the start.
 std::optional<ProcessLife> life_in(std::string_view stat) noexcept {
+  constexpr int kThreads = 17, kStart = 19;
   const std::size_t name_end = stat.rfind(')');
   if (name_end == std::string_view::npos || name_end + 2 >= stat.size()) return std::nullopt;
   std::size_t at = name_end + 2;
-  const char state = stat[at];
-  for (int field = 0; field < 19 && at != std::string_view::npos; ++field) at = stat.find(' ', at + 1);
-  if (at == std::string_view::npos) return std::nullopt;
-  ProcessLife life{0, state == 'Z' || state == 'X'};
-  std::from_chars(stat.data() + at + 1, stat.data() + stat.size(), life.start_ticks);
+  const bool main_ended = stat[at] == 'Z' || stat[at] == 'X';
+  ProcessLife life{};
+  unsigned threads = 0;
+  for (int field = 1; field <= kStart; ++field) {
+    at = stat.find(' ', at);
+    if (at == std::string_view::npos) return std::nullopt;
+    ++at;
+    if (field == kThreads) std::from_chars(stat.data() + at, stat.data() + stat.size(), threads);
+    if (field == kStart) std::from_chars(stat.data() + at, stat.data() + stat.size(), life.start_ticks);
+  }
+  life.ended = main_ended && threads <= 1;
   return life;
 }
 
@@ -99,6 +112,22 @@ std::optional<ProcessLife> life_of(pid_t pid) noexcept try {
 std::optional<std::uint64_t> start_ticks_of(pid_t pid) noexcept {
   const std::optional<ProcessLife> life = life_of(pid);
   return life ? std::optional(life->start_ticks) : std::nullopt;
+}
+
+bool is_gone(pid_t pid, std::uint64_t start_ticks) noexcept try {
+  const Undisturbed undisturbed;
+  if (const std::optional<ProcessLife> life = life_of(pid)) return life->ended || life->start_ticks != start_ticks;
+  const std::string folder = "/proc/" + std::to_string(pid);
+  return access(folder.c_str(), F_OK) != 0 && errno == ENOENT && access("/proc/self", F_OK) == 0;
+} catch (...) {
+  return false;
+}
+
+std::uint64_t boot_of_this_machine() noexcept try {
+  const std::string text = start_of_file("/proc/sys/kernel/random/boot_id");
+  return text.empty() ? 0 : std::hash<std::string>{}(text);
+} catch (...) {
+  return 0;
 }
 
 ProcessIdentity identity_of_this_process() {

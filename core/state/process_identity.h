@@ -20,12 +20,19 @@ ProcessIdentity identity_of_this_process();
 
 // When the process of that number was started; nullopt if there is none or /proc does not tell.
 std::optional<std::uint64_t> start_ticks_of(pid_t pid) noexcept;
-// The same, and `ended` for one that is a zombie: its memory is given back already.
+// The same, and `ended` for one of which nothing is left but its number: what it held is given back already. A `main`
+// that has ended while others go on is not such a one.
 struct ProcessLife {
   std::uint64_t start_ticks;
   bool ended;
 };
 std::optional<ProcessLife> life_of(pid_t pid) noexcept;
+// Whether the process of that number and start has ended for certain: false also where /proc cannot tell. No place of
+// cancellation.
+bool is_gone(pid_t pid, std::uint64_t start_ticks) noexcept;
+
+// This boot of the machine; 0: unknown.
+std::uint64_t boot_of_this_machine() noexcept;
 
 // Who the process of that number acts as, and its number in its own pid namespace.
 struct ProcessStatus {

@@ -71,6 +71,7 @@ struct ProcessState {
   std::uint32_t uid;
   std::uint64_t pid_namespace;  // inode; 0: unknown
   std::uint64_t start_ticks;    // since boot, as in /proc/PID/stat
+  std::uint64_t boot;           // which boot that was
   std::int64_t started_at_ms;   // since 1970
   char vramguard_version[16];
   char comm[16];

@@ -33,6 +33,7 @@ void fill_in(ProcessState& state, const ProcessIdentity& self, std::int64_t star
   state.uid = geteuid();
   state.pid_namespace = self.pid_namespace;
   state.start_ticks = self.start_ticks;
+  state.boot = boot_of_this_machine();
   state.started_at_ms = started_us / 1000;
   set_state_text(state.vramguard_version, VRAMGUARD_VERSION);
   set_state_text(state.comm, self.comm);

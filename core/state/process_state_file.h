@@ -15,10 +15,12 @@ namespace vramguard {
 // The name of a process's public file ends in this, that of its private one in the other.
 inline constexpr char kStateSuffix[] = ".state", kControlSuffix[] = ".control";
 
-// Belongs to the process that made it; both files stay mapped as long as it lives. Thread-safe but for mark_alive().
+// Belongs to the process that made it; both files stay mapped as long as it lives. Thread-safe but for
+// mark_alive_and_publish().
 class ProcessStateFile {
  public:
-  // In `folder`, with magic, version, identity and mark filled in. Nobody sees it before publish().
+  // In `folder`, with magic, version, identity and mark filled in. Nobody sees it before
+  // mark_alive_and_publish().
   static std::variant<ProcessStateFile, StateProblem> make(const std::string& folder);
 
   ProcessState& state() const noexcept { return *state_; }

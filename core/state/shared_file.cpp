@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 
 #include "core/errno_text.h"
 
@@ -43,13 +44,15 @@ int allocate(int fd, std::size_t bytes) noexcept {
 
 std::variant<FreshFile, StateProblem> make_shared_file(const std::string& folder, const std::string& name,
                                                        std::size_t bytes, mode_t mode) {
-  const std::string path = folder + "/." + name;
+  // Of no other thread, in whatever pid namespace.
+  const auto now = std::chrono::system_clock::now().time_since_epoch().count();
+  const std::string path =
+      folder + "/" + kHiddenPrefix + name + "-" + std::to_string(gettid()) + "-" + std::to_string(now);
   const auto problem = [&](int error) {
     unlink(path.c_str());
     return StateProblem{"a file in " + folder + " cannot be made: " + errno_text(error) +
                         "; name another folder in VRAMGUARD_STATE_DIR"};
   };
-  unlink(path.c_str());  // of a process that was stopped while it made one
   const Descriptor file(open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (file.get() < 0) return problem(errno);
   if (const int error = allocate(file.get(), bytes); error != 0) return problem(error);

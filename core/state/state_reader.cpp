@@ -77,7 +77,8 @@ std::variant<SeenProcess, UnreadableState> read_process_state(const std::string&
     return unreadable("was written by another version of vramguard");
   if (bytes < sizeof seen.state) return unreadable("is cut short");
   bring_within(seen.state);
-  seen.alive = is_held(seen.state.alive);
+  static const std::uint64_t boot = boot_of_this_machine();
+  seen.alive = is_held(seen.state.alive) && seen.state.boot == boot;
   seen.pid = confirmed_pid(seen.state, owner);
   return seen;
 }

@@ -3,6 +3,7 @@
 #include "core/ledger.h"
 #include "core/state/group_membership.h"
 #include "core/state/liveness.h"
+#include "core/state/process_identity.h"
 #include "tests/support/temporary_folder.h"
 
 #include <fcntl.h>
@@ -140,7 +141,7 @@ TEST_CASE("what a dead member had is free once it is buried, and so are its role
   CHECK_FALSE(one.admit(30, 100));
   CHECK_FALSE(one.begin_trial());
   CHECK_FALSE(one.take_sentinel_role());
-  CHECK_FALSE(bury_dead(group.file()));
+  CHECK_FALSE(bury_dead(group.file(), identity_of_this_process().pid_namespace));
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   CHECK(one.admit(30, 100));  // buries it on the way
@@ -149,6 +150,59 @@ TEST_CASE("what a dead member had is free once it is buried, and so are its role
   CHECK(one.others_used() == 0);
   CHECK(one.alone());
   CHECK(group.join().place() == 1);
+}
+
+TEST_CASE("while a dead member is not buried yet nobody is alone, and of those who bury it one keeps no place") {
+  Group group;
+  const GroupShare one = group.join();
+  const pid_t child = member_that_dies(group.file(), 80);
+  kill(child, SIGKILL);
+  siginfo_t died;
+  waitid(P_PID, static_cast<id_t>(child), &died, WEXITED | WNOWAIT);
+  CHECK_FALSE(one.alone());
+  waitpid(child, nullptr, 0);
+  std::atomic<int> buried{0};
+  std::vector<std::thread> undertakers;
+  for (int i = 0; i < 4; ++i) {
+    undertakers.emplace_back([&] { buried += bury_dead(group.file(), identity_of_this_process().pid_namespace); });
+  }
+  for (std::thread& undertaker : undertakers) undertaker.join();
+  CHECK(buried == 1);
+  CHECK(live_members(group.file()) == 1);
+  CHECK(is_free(group.file().members[1].alive));
+}
+
+TEST_CASE("a request beyond all devices is not announced, so that no sum overflows") {
+  Group group;
+  const GroupShare one = group.join(), two = group.join();
+  Budget budget(kUnlimitedBytes);
+  budget.share_with(one);
+  CHECK(budget.try_reserve(100));
+  CHECK_FALSE(budget.try_reserve(UINT64_MAX - 1));
+  CHECK(two.others_announced() == 100);
+}
+
+TEST_CASE("what was set for a group ends with its last member") {
+  Group group;
+  CHECK_FALSE(set_group_budget(group.folder(), "team", "GPU-1", 50));
+  const GroupShare one = group.join();
+  CHECK(one.budget_of_group() == 0);
+  CHECK_FALSE(set_group_budget(group.folder(), "team", "GPU-1", 50));
+  CHECK(one.budget_of_group() == 50);
+  group.join();
+  CHECK(one.budget_of_group() == 50);
+}
+
+TEST_CASE("a group of another boot is made anew, and a file that was replaced is not current") {
+  TemporaryFolder folder;
+  auto old = open_group(folder.path(), "team");
+  REQUIRE(std::holds_alternative<GroupFile*>(old));
+  CHECK(is_current(*std::get<GroupFile*>(old), folder.path(), "team"));
+  std::get<GroupFile*>(old)->boot ^= 1;
+  auto fresh = open_group(folder.path(), "team");
+  REQUIRE(std::holds_alternative<GroupFile*>(fresh));
+  CHECK_FALSE(is_current(*std::get<GroupFile*>(old), folder.path(), "team"));
+  CHECK(is_current(*std::get<GroupFile*>(fresh), folder.path(), "team"));
 }
 
 TEST_CASE("a group that is full turns newcomers away in words") {
@@ -201,7 +255,7 @@ TEST_CASE("groups that nobody has joined for a day are removed, unless they have
   for (const char* name : {"team", "idle", "run-1-2"}) {
     REQUIRE(utimensat(AT_FDCWD, group_path(folder, name).c_str(), long_ago, 0) == 0);
   }
-  remove_idle_groups(folder);
+  remove_idle_files(folder);
   const auto there = [&](const char* name) { return access(group_path(folder, name).c_str(), F_OK) == 0; };
   CHECK(there("team"));
   CHECK_FALSE(there("idle"));
