@@ -130,6 +130,7 @@ TEST_CASE("set changes the policy; what a process does not do is on stderr, with
 TEST_CASE("set gives a group's budget to its members and to those that will join") {
   SetFixture fixture;
   set_state_text(fixture.state().group, "team");
+  REQUIRE_FALSE(make_group(fixture.path("states"), "team"));
   const AnsweringThread process(fixture.file().control(), fixture.guard());
   const Outcome outcome = fixture.vramguard({"set", "-g", "team", "--device", "cuda:0", "--budget", "6GiB"});
   CHECK(outcome.err.empty());
