@@ -70,7 +70,7 @@ check_steer() {
   fi
   VRAMGUARD_LOG=$work/steer.log run steer_log "$build/vramguard" log --ev budget
   wait "$job"
-  seen=$(grep -c ' ev=budget .*new_bytes=6442450944' "$work/steer_log.out")
+  seen=$(grep -c ' ev=budget .* dev=0 .*new_bytes=6442450944' "$work/steer_log.out")
   verdict "$(truth test "$seen" -eq 3)" 'the log tells of it' 'a budget record of each' "$seen records"
   seen=$(cat "$work"/steer.out.* | grep -c '^finished'), refused=$(sed -n 's/^refused=//p' "$work"/steer.out.* | awk '{ sum += $1 } END { print sum }')
   verdict "$(truth test "$(cat "$work"/steer.out.* | grep -c '^finite=1')" -eq 3)" 'all of them train to the end' \
