@@ -14,10 +14,16 @@ constexpr std::string_view kUnifiedMemory = "/dev/nvidia-uvm";
 
 std::optional<GpuTraces> gpu_traces_of(pid_t pid) {
   std::ifstream maps("/proc/" + std::to_string(pid) + "/maps");
+  return gpu_traces_in(maps);
+}
+
+// Of a process that ends while it is read the map breaks off somewhere: what is loaded above that is not seen. The
+// stack and the kernel's own page lie above all that is loaded.
+std::optional<GpuTraces> gpu_traces_in(std::istream& maps) {
   GpuTraces traces;
-  bool any = false;
+  bool whole = false;
   for (std::string line; std::getline(maps, line);) {
-    any = true;
+    whole = whole || line.ends_with("[stack]") || line.ends_with("[vdso]");
     const std::size_t slash = line.find('/');
     if (slash == std::string::npos) continue;
     const std::string_view path = std::string_view(line).substr(slash);
@@ -27,7 +33,7 @@ std::optional<GpuTraces> gpu_traces_of(pid_t pid) {
     traces.driver = traces.driver || name.starts_with("libcuda.so");
     traces.device = traces.device || path.starts_with(kUnifiedMemory);
   }
-  return any ? std::optional(traces) : std::nullopt;
+  return whole ? std::optional(traces) : std::nullopt;
 }
 
 }  // namespace vramguard

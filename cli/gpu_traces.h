@@ -3,6 +3,7 @@
 
 #include <sys/types.h>
 
+#include <iosfwd>
 #include <optional>
 
 namespace vramguard {
@@ -14,7 +15,10 @@ struct GpuTraces {
   bool device = false;  // that of unified memory is mapped: CUDA has been started
 };
 
-// nullopt: there is no such process, or this user may not look.
+// nullopt: there is no such process, it is ending, or this user may not look.
 std::optional<GpuTraces> gpu_traces_of(pid_t pid);
+
+// Of text as in /proc/PID/maps; nullopt where it is not all there.
+std::optional<GpuTraces> gpu_traces_in(std::istream& maps);
 
 }  // namespace vramguard

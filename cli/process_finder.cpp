@@ -1,5 +1,7 @@
 #include "cli/process_finder.h"
 
+#include "cli/gpu_traces.h"
+
 #include "core/state/process_identity.h"
 
 #include <dirent.h>
@@ -54,16 +56,10 @@ std::optional<FoundProcess> find_process(pid_t pid) {
 }
 
 Mapped what_is_mapped(pid_t pid) {
-  std::ifstream maps(proc_file(pid, "maps"));
-  Mapped mapped = Mapped::Secret;
-  std::string line;
-  while (std::getline(maps, line)) {
-    if (mapped == Mapped::Secret) mapped = Mapped::NoCuda;
-    if (line.find("/libvramguard") != std::string::npos) return Mapped::Library;
-    if (line.find("/libcuda.so") != std::string::npos || line.find("/dev/nvidia") != std::string::npos)
-      mapped = Mapped::Cuda;
-  }
-  return mapped;
+  const std::optional<GpuTraces> traces = gpu_traces_of(pid);
+  if (!traces) return Mapped::Secret;
+  if (traces->guard) return Mapped::Library;
+  return traces->driver || traces->device ? Mapped::Cuda : Mapped::NoCuda;
 }
 
 std::optional<pid_t> ProcessIndex::pid_of(pid_t own_pid, std::uint64_t start_ticks, uid_t uid) {

@@ -1,5 +1,6 @@
 // `vramguard run --require`: the staying parent, as its command, its terminal and its caller see it.
 
+#include "cli/gpu_traces.h"
 #include "tests/cli/command_fixture.h"
 #include "tests/cli/terminal_session.h"
 
@@ -9,6 +10,7 @@
 
 #include <csignal>
 #include <filesystem>
+#include <sstream>
 
 using namespace vramguard;
 using Catch::Matchers::Contains;
@@ -86,6 +88,18 @@ TEST_CASE("--require never starts a command for which the loader passes the libr
   CHECK(outcome.exit_status == 125);
   CHECK(outcome.out.empty());
   CHECK_THAT(outcome.err, Contains("vramguard: error: the loader does not load " + fixture.library()));
+}
+
+TEST_CASE("the map of a process that ends while it is read accuses nobody") {
+  const std::string driver = "7f0000000000-7f0000001000 r-xp 00000000 00:00 1    /usr/lib/libcuda.so.1\n";
+  const std::string guard = "7f0000002000-7f0000003000 r-xp 00000000 00:00 2    /usr/lib/libvramguard.so\n";
+  const std::string stack = "7ffc00000000-7ffc00001000 rw-p 00000000 00:00 0    [stack]\n";
+  std::istringstream broken_off(driver), whole(driver + guard + stack), unguarded(driver + stack);
+  CHECK_FALSE(gpu_traces_in(broken_off));
+  const auto guarded = gpu_traces_in(whole), open = gpu_traces_in(unguarded);
+  REQUIRE((guarded && open));
+  CHECK((guarded->guard && guarded->driver));
+  CHECK((!open->guard && open->driver));
 }
 
 TEST_CASE("--require contradicts VRAMGUARD=0") {
