@@ -1,6 +1,8 @@
 // What NVML shows of a card with a budget: the budget. The same numbers as cuMemGetInfo in a process that uses CUDA;
-// nvidia-smi, which does not, sees the budget that a program started in its place would have.
+// nvidia-smi, which does not, sees the budget that a program started in its place would have, with what its group uses.
 #include "shim/nvml_entries.h"
+
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -12,6 +14,8 @@
 
 #include "core/device_budget.h"
 #include "core/device_name.h"
+#include "core/state/group_file.h"
+#include "core/undisturbed.h"
 #include "shim/configuration.h"
 #include "shim/cuda_ordinal.h"
 #include "shim/driver.h"
@@ -116,6 +120,13 @@ Bytes configured_budget(const Guard* guard, const GuardConfig& config, nvmlDevic
   return resolve_budget(config, uuid, pci_of(device), ordinal, total);
 }
 
+// Of a process that shares its budget with others, but has no guard: nvidia-smi beside the members of a group.
+std::optional<GroupUse> use_of_own_group(const GuardConfig& config, const std::string& uuid) {
+  if (config.group.empty()) return std::nullopt;
+  const Undisturbed undisturbed;
+  return use_of_group(state_folder_path(config.state_dir, geteuid()), config.group, uuid);
+}
+
 // What the program may see of a card of which NVML says this; nothing where that is the card itself.
 std::optional<VisibleMemory> visible(nvmlDevice_t device, Bytes total, Bytes free) noexcept try {
   const Configuration* read = configuration();
@@ -124,7 +135,10 @@ std::optional<VisibleMemory> visible(nvmlDevice_t device, Bytes total, Bytes fre
   Guard* guard = vramguard::guard();
   GuardedDevice* guarded = guard != nullptr ? guarded_device(*guard, uuid) : nullptr;
   if (guarded != nullptr) return visible_memory(*guard, *guarded, total, free);
-  return narrowed(configured_budget(guard, read->config, device, uuid, total), 0, total, free);
+  const GroupUse group = use_of_own_group(read->config, uuid).value_or(GroupUse{0, 0});
+  const Bytes own = configured_budget(guard, read->config, device, uuid, total);
+  const Bytes budget = group.budget != 0 ? capped(read->config, group.budget, total) : own;
+  return narrowed(budget, group.used, total, free);
 } catch (...) {
   return std::nullopt;
 }

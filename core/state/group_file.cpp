@@ -117,6 +117,24 @@ std::variant<GroupFile*, StateProblem> open_group(const std::string& folder, con
   }
 }
 
+std::optional<GroupUse> use_of_group(const std::string& folder, const std::string& name, const std::string& uuid) {
+  const auto mapped = map_shared_file(group_path(folder, name), sizeof(GroupFile));
+  void* const* memory = std::get_if<void*>(&mapped);
+  if (memory == nullptr) return std::nullopt;
+  const auto& group = *static_cast<const GroupFile*>(*memory);
+  GroupUse use{0, 0};
+  for (std::size_t device = 0; device < kGroupDevices; ++device) {
+    if (group.devices[device].key.load() != key_of(uuid)) continue;
+    use.budget = group.devices[device].budget.load();
+    for (std::size_t place = 0; place < places_of(group); ++place) {
+      const GroupSlot& member = group.members[place];
+      if (is_held(member.alive)) use.used += member.devices[device].used.load();
+    }
+  }
+  unmap(*memory, sizeof(GroupFile));
+  return use;
+}
+
 bool is_current(const GroupFile& group, const std::string& folder, const std::string& name) {
   const auto mapped = map_shared_file(group_path(folder, name), sizeof(GroupFile));
   void* const* memory = std::get_if<void*>(&mapped);

@@ -83,6 +83,13 @@ std::optional<std::size_t> place_of_device(GroupFile& group, const std::string& 
 
 std::size_t live_members(const GroupFile& group) noexcept;
 
+// What its live members use of the device of that UUID, and what budget was set for all (0: none), for those who only
+// look; nullopt: there is no such group of this user.
+struct GroupUse {
+  Bytes used, budget;
+};
+std::optional<GroupUse> use_of_group(const std::string& folder, const std::string& name, const std::string& uuid);
+
 // Whether the group's file is still the one of that name: it may have been removed before this process was in it.
 bool is_current(const GroupFile& group, const std::string& folder, const std::string& name);
 

@@ -1,12 +1,14 @@
-/* What NVML says of every device to a process that never calls CUDA: UUID TOTAL. With the argument "cuda" CUDA is
- * started first. */
+/* What NVML says of every device to a process that never calls CUDA: UUID TOTAL, with the argument "used" also USED. With
+ * the argument "cuda" CUDA is started first. */
+#include <string.h>
+
 #include "tests/integration/programs/guest.h"
 #include "tests/integration/programs/nvml_number.h"
 
 int main(int argc, char** argv) {
   int (*count)(unsigned*), (*uuid)(void*, char*, unsigned);
-  (void)argv;
-  if (argc > 1) start_cuda();
+  const int shows_use = argc > 1 && strcmp(argv[1], "used") == 0;
+  if (argc > 1 && !shows_use) start_cuda();
   *(void**)&count = nvml_function("nvmlDeviceGetCount_v2");
   *(void**)&uuid = nvml_function("nvmlDeviceGetUUID");
   nvml_device(0); /* initialises */
@@ -15,7 +17,9 @@ int main(int argc, char** argv) {
   for (unsigned index = 0; index < devices; ++index) {
     char text[96] = "";
     must(uuid(nvml_device(index), text, sizeof text) == 0, "nvmlDeviceGetUUID");
-    printf("%s %llu\n", text, nvml_memory(index).total);
+    printf("%s %llu", text, nvml_memory(index).total);
+    if (shows_use) printf(" %llu", nvml_memory(index).used);
+    printf("\n");
   }
   return 0;
 }
