@@ -37,10 +37,9 @@ TEST_CASE("the members of a group have one budget, and CUDA and NVML show each o
   CHECK(two.ask("linear 1056") == "0 0");
   CHECK(one.ask("linear 2") == "2");
   CHECK(one.ask("info") == "0 0 4096");
-  Options watching = in_group("team");
-  const Run smi = host.run(program("nvml_only"), {"used"}, watching);
+  const Run smi = host.run(program("nvml_only"), {"used"}, in_group("team"));
   REQUIRE(smi.lines().size() == 1);
-  const std::string& line = smi.lines()[0];
+  const std::string line = smi.lines()[0];
   CHECK(line.substr(line.find(' ')) == " " + std::to_string(4_GiB) + " " + std::to_string(4_GiB));
   CHECK(stranger.ask("info") == "0 3576 4096");
   CHECK(two.ask("free 0") == "0");

@@ -1,5 +1,5 @@
-/* What NVML says of every device to a process that never calls CUDA: UUID TOTAL, with the argument "used" also USED. With
- * the argument "cuda" CUDA is started first. */
+/* What NVML says of every device to a process that never calls CUDA: UUID TOTAL, with the argument "used" also USED.
+ * With the argument "cuda" CUDA is started first. */
 #include <string.h>
 
 #include "tests/integration/programs/guest.h"
