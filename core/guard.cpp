@@ -69,6 +69,7 @@ void Guard::tend_sentinel(GuardedDevice& device) noexcept {
 
 Bytes Guard::set_budget(GuardedDevice& device, Bytes budget) noexcept {
   budget = std::min(budget, device.cap.load());
+  if (budget != kUnlimitedBytes) budget = std::min(budget, device.info.total_bytes);
   const Bytes before = device.memory.budget(), used = device.memory.used_by_group();
   device.memory.set_budget(budget);
   device.sentinel.stay_within(device);

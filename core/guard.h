@@ -148,7 +148,7 @@ class Guard final : private BackgroundThread::Work {
   Checkpoint& checkpoint() noexcept { return checkpoint_; }
   Budget& spill() noexcept { return spill_; }
   HookRunner& hook_runner() noexcept { return runner_; }
-  // Under the administrator's cap: what it is then.
+  // Never above the device or the administrator's cap: what it is then.
   Bytes set_budget(GuardedDevice& device, Bytes budget) noexcept;
   // Applies what can change while the program runs; "" or, in words, what was not. On the guard's own thread.
   std::string reconfigure(const GuardConfig& fresh);

@@ -177,11 +177,8 @@ std::string Guard::do_as_asked(std::uint32_t what, const ControlBlock& control) 
     for (GuardedDevice& device : devices_) {
       if (!uuid.empty() && device.info.uuid != uuid) continue;
       any = true;
-      const Bytes asked = control.budget_bytes == kUnlimitedBytes
-                              ? kUnlimitedBytes
-                              : std::min(control.budget_bytes, device.info.total_bytes);
-      const Bytes budget = set_budget(device, asked);
-      if (budget < std::min(asked, device.info.total_bytes))
+      const Bytes budget = set_budget(device, control.budget_bytes);
+      if (budget < std::min(control.budget_bytes, device.info.total_bytes))
         problem = "the administrator allows no more than " + format_bytes(budget);
     }
     if (!any) return "it does not see that device";

@@ -5,7 +5,6 @@
 #include <optional>
 #include <string_view>
 
-#include "core/device_budget.h"
 #include "shim/c_callbacks.h"
 #include "shim/driver.h"
 #include "shim/process.h"
@@ -62,7 +61,7 @@ int get_statistics(int ordinal, vramguard_statistics* out) noexcept {
 int set_budget(int ordinal, std::uint64_t bytes) noexcept {
   if (bytes == 0) return VRAMGUARD_INVALID;
   return with_device(ordinal, [&](Guard& ours, GuardedDevice& device) {
-    ours.set_budget(device, capped(ours.config(), bytes, device.info.total_bytes));
+    ours.set_budget(device, bytes);
     return VRAMGUARD_OK;
   });
 }

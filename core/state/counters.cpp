@@ -20,8 +20,6 @@ static_assert(static_cast<std::uint32_t>(RefusalScope::Device) + 1 == kStateScop
 static_assert(static_cast<std::uint32_t>(HookOutcome::NotSent) + 1 == kStateOutcomes);
 static_assert(static_cast<std::uint32_t>(HookSkip::Running) + 1 == kStateSkips);
 
-std::uint64_t added(std::uint64_t a, std::uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
-
 // Adds to series that all have some labels in common.
 class Sums {
  public:

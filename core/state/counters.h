@@ -15,6 +15,11 @@ namespace vramguard {
 // Times are in milliseconds, and their names say so.
 using Counters = std::map<std::string, std::uint64_t>;
 
+// Stops at the most that there is.
+constexpr std::uint64_t added(std::uint64_t a, std::uint64_t b) noexcept {
+  return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
 // Where the process runs: its pod and namespace, else its Slurm job, else its container, else nothing.
 Labels workload_labels(const ProcessState& state);
 

@@ -95,8 +95,6 @@ void drop(std::size_t count, std::vector<std::pair<std::string, std::uint64_t>>&
   });
 }
 
-std::uint64_t added(std::uint64_t a, std::uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
-
 std::string text_of(const Totals& totals) {
   std::string text = std::string(kHeader) + '\n' + std::string(kFolds) + std::to_string(totals.folds) + '\n';
   for (const std::string& name : totals.folded) text += std::string(kFolded) + name + '\n';
